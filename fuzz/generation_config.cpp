@@ -1,4 +1,4 @@
-// generation_config.json: the rules of what is written, and what they make of logits.
+// generation_config.json: its generation rules, and their effect on logits.
 #include "attnscope/forward/generation/logits_processors.h"
 
 #include <array>
@@ -17,7 +17,7 @@ const char* const kConfig =
     R"({"model_type": "gpt2", "n_embd": 4, "n_head": 2, "n_layer": 1, "n_positions": 4,
         "vocab_size": 4})";
 
-/// Every kind of value that is read, at the keys that have it.
+/// Reads every kind of value at its keys.
 void read_all(const GenerationFile& file) {
   const auto read = [](const auto& value) {
     try {

@@ -1,5 +1,5 @@
-// Blocks of every quantised type: the first byte says which, the next two where in a row to begin.
-// Parts of a row must hold what the whole row holds.
+// Blocks of every quantized type. The first byte selects the type, and the next two the start
+// within a row. Decoding a part of a row must give the same values as decoding the whole row.
 #include <bit>
 #include <cmath>
 #include <cstdint>

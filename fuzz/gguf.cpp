@@ -1,5 +1,5 @@
-// A GGUF file: its values and tensors, what they mean to transformers, its tokenizer, and rows of
-// every tensor that is decoded.
+// A GGUF file: its values and tensors, their names in transformers, its tokenizer, and elements of
+// every tensor that can be decoded.
 #include <cstdint>
 
 #include "attnscope/base/error.h"
@@ -18,7 +18,7 @@ void check_bytes(const GgufFile& file, std::span<const std::byte> whole) {
   }
 }
 
-/// The first and the last elements.
+/// Decodes the first and the last elements.
 void decode_ends(const TensorView& view) {
   if (dtype_info(view.dtype).kind != DTypeClass::real) return;
   const std::int64_t count = view.element_count();

@@ -1,4 +1,4 @@
-// Pictures: whatever a file says, its pixels are as many as its size, or there is one clear error.
+// Images: any file gives exactly the pixels of its declared size, or one clear error.
 #include "attnscope/inputs/image/image_file.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A checkpoint of llama2.c: the header, then the first and last element of every tensor.
+// A llama2.c checkpoint: the header, then the first and last element of every tensor.
 #include "attnscope/checkpoint/llama2c.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Arrays of NumPy: as many values as the shape says.
+// NumPy arrays: the number of values must match the shape.
 #include "attnscope/inputs/npy_reader.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A pickle, then the tensors and hyperparameters of the state dict that it may be.
+// A pickle, then the tensors and hyperparameters if it is a state dict.
 #include "attnscope/checkpoint/pytorch/pickle.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A quantization_config and the parts of weights, then every value that they make. The input is the
-// length of the config, two bytes; the config; a safetensors file.
+// A quantization_config and the tensors of quantized weights, then every decoded value. Input: the
+// length of the config (two bytes), the config, and a safetensors file.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ using namespace attnscope;
 
 namespace {
 
-/// A file that each input is written into, and that goes with the process.
+/// A temporary file that receives each input, and is removed at the end of the process.
 class InputFile {
  public:
   InputFile() {
@@ -45,7 +45,7 @@ class InputFile {
   int descriptor_ = -1;
 };
 
-/// All of it, and what is read at its end.
+/// Decodes the whole tensor, its last element, and the stored bytes of its last row.
 void decode_blocks(const TensorView& tensor) {
   const std::int64_t rows = tensor.rows(), cols = tensor.cols();
   Matrix<float> whole(rows, cols);
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const CheckpointTensor& tensor : checkpoint.tensors()) {
       try {
         if (tensor.view.source != nullptr) decode_blocks(tensor.view);
-      } catch (const Error&) {  // groups that there are not
+      } catch (const Error&) {  // groups that do not exist
       }
     }
   } catch (const Error&) {

@@ -1,4 +1,4 @@
-// The header of a safetensors file, then every tensor that it promises.
+// The header of a safetensors file, then every tensor that it declares.
 #include "attnscope/checkpoint/safetensors.h"
 
 #include <cstdint>
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const TensorView& view = tensor.view;
       const auto bits = static_cast<std::uint64_t>(dtype_info(view.dtype).bits);
       if (static_cast<std::uint64_t>(view.element_count()) * bits != view.bytes.size() * 8) {
-        __builtin_trap();  // the bytes are not the elements of the shape
+        __builtin_trap();  // the size in bytes contradicts the shape
       }
       const bool real = dtype_info(view.dtype).kind == DTypeClass::real;
       if (real && view.shape.size() == 2) decode_exact(whole_matrix(view));

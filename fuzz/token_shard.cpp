@@ -1,4 +1,4 @@
-// Token shards: whatever the header says, every token that is read lies in the file.
+// Token shards: for any header, every token that is read is inside the file.
 #include "attnscope/inputs/text/token_shard.h"
 
 #include <cstdint>

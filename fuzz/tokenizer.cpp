@@ -1,4 +1,5 @@
-// A tokenizer.json and, behind a NUL, a text: whatever they hold, the Rust crate answers by value.
+// A tokenizer.json, a NUL byte, and a text: for any content, the Rust crate returns errors by
+// value.
 #include "attnscope/inputs/text/tokenizer.h"
 
 #include <algorithm>

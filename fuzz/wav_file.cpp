@@ -1,4 +1,4 @@
-// WAV files: samples that are read are numbers, and lie in the file.
+// WAV files: the samples that are read are inside the file.
 #include "attnscope/inputs/audio/wav_file.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// model.safetensors.index.json: whatever it says, no shard lies outside its folder.
+// model.safetensors.index.json: for any content, no shard is outside its folder.
 #include "attnscope/checkpoint/weight_files.h"
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// A whole file of torch.save, zip archive or stream, then the first and last element of every
-// tensor.
+// A complete torch.save file, zip archive or stream, then the size and location of every tensor.
 #include <cstdint>
 
 #include "attnscope/base/error.h"
@@ -9,7 +8,7 @@ using namespace attnscope;
 
 namespace {
 
-/// Whether the part lies in one of the stretches.
+/// Whether the part is inside the whole.
 bool lies_in(std::span<const std::byte> part, std::span<const std::byte> whole) {
   return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
 }

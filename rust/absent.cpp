@@ -1,5 +1,5 @@
-// Stands in for the Rust crate in a build without it: no tokenizer can be loaded, so nothing else
-// of tokenizers is ever called; and no script runs.
+// Replaces the Rust crate in a build without it. No tokenizer can be loaded, so no other tokenizer
+// function is ever called, and no script runs.
 #include "attnscope/base/rust_bytes.h"
 #include "attnscope/inputs/text/rust_tokenizers.h"
 #include "attnscope/page/rust_script.h"

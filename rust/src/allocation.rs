@@ -1,5 +1,5 @@
-//! The allocator of this crate. Without it, Rust would abort the process with SIGABRT if the system has
-//! no memory left: stable Rust has no error to return, and an allocator must not unwind.
+//! The allocator of this crate. Without it, Rust would abort the process with SIGABRT if the system
+//! has no memory left. Stable Rust cannot return an error here, and an allocator must not unwind.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{c_int, c_void};
@@ -11,14 +11,14 @@ extern "C" {
 
 const MESSAGE: &[u8] =
     b"attnscope: error: memory: out of memory (try a smaller --memory, or a shorter text)\n";
-/// That of errors of the system (ErrorKind::io).
+/// The exit code of system errors (ErrorKind::io).
 const EXIT_CODE: c_int = 3;
 const STANDARD_ERROR: c_int = 2;
 
-/// Ends the process if the system refused memory. Callers that could do without it cannot be told apart.
+/// Ends the process if the system refused memory. It is unknown whether a caller could recover.
 fn checked(memory: *mut u8) -> *mut u8 {
     if memory.is_null() {
-        // SAFETY: neither allocates, and the bytes are static.
+        // SAFETY: neither function allocates, and the bytes are static.
         unsafe {
             write(STANDARD_ERROR, MESSAGE.as_ptr().cast(), MESSAGE.len());
             _exit(EXIT_CODE)
@@ -29,7 +29,7 @@ fn checked(memory: *mut u8) -> *mut u8 {
 
 struct Checked;
 
-// SAFETY: all memory is the system's.
+// SAFETY: all memory comes from the system allocator.
 unsafe impl GlobalAlloc for Checked {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         checked(System.alloc(layout))

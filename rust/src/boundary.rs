@@ -1,4 +1,4 @@
-//! What both C interfaces share: memory that is handed over, and panics that become messages.
+//! Shared by both C interfaces: memory that is passed to the caller, and panics as error messages.
 
 use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -30,12 +30,13 @@ impl Bytes {
 }
 
 thread_local! {
-    /// Whether this thread is inside a call of this crate, whose panics are reported by value.
+    /// Whether this thread is inside a call of this crate, whose panics become error messages.
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `work` returns, or a message where it fails or panics. Rust prints panics before they can be
-/// caught, so those inside are silenced; all Rust code of the process that uses the hook is this crate's.
+/// Returns the result of `work`, or a message if it fails or panics. Rust prints panics before they
+/// can be caught, so panics inside `work` are silenced. No other Rust code in the process uses this
+/// hook.
 pub fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     static SILENCE: Once = Once::new();
     SILENCE.call_once(|| {

@@ -1,4 +1,5 @@
-//! Rust crates behind C interfaces: one archive, since a program can hold Rust's library once only.
+//! Rust crates behind C interfaces, in one archive, because a program can link Rust's library only
+//! once.
 
 mod allocation;
 mod boundary;

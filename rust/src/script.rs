@@ -1,4 +1,4 @@
-//! The C interface that script.h describes.
+//! The C interface described in script.h.
 
 mod limits;
 
@@ -14,7 +14,7 @@ const FAILED: i32 = 1;
 const ENDED: i32 = 2;
 const TOO_LARGE: i32 = 3;
 
-/// Deep enough for recursion over nested data, and small beside a thread's stack of 8 MiB.
+/// Deep enough for recursion over nested data, and small compared with a thread's stack of 8 MiB.
 const STACK_BYTES: usize = 1 << 20;
 
 #[repr(C)]
@@ -25,13 +25,13 @@ pub struct Slice {
 
 impl Slice {
     /// # Safety
-    /// As of `slice`.
+    /// The requirements of `slice` apply.
     unsafe fn bytes(&self) -> &[u8] {
         slice(self.data, self.size)
     }
 
     /// # Safety
-    /// As of `slice`.
+    /// The requirements of `slice` apply.
     unsafe fn text(&self) -> Result<&str, String> {
         std::str::from_utf8(self.bytes()).map_err(|error| error.to_string())
     }
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn script_call(
 }
 
 /// # Safety
-/// As of `slice`, for the script and each buffer.
+/// The requirements of `slice` apply to the script and each buffer.
 unsafe fn call(
     ctx: &Ctx,
     script: &Slice,
@@ -100,7 +100,7 @@ unsafe fn call(
     function.call_arg(arguments)
 }
 
-/// What the script threw, with the place in it.
+/// The exception of the script, with its location.
 fn message(error: &CaughtError) -> String {
     match error {
         CaughtError::Exception(exception) => {

@@ -1,4 +1,4 @@
-//! The C interface that tokenizer.h describes.
+//! The C interface described in tokenizer.h.
 
 mod growth;
 mod load;

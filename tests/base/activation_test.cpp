@@ -5,7 +5,7 @@
 namespace attnscope {
 namespace {
 
-TEST(Activation, HasEverySpellingOfConfigFiles) {
+TEST(Activation, KnowsEverySpellingInConfigFiles) {
   const struct Case {
     std::string_view name;
     Activation wanted;
@@ -33,7 +33,7 @@ TEST(Activation, HasEverySpellingOfConfigFiles) {
   }
 }
 
-TEST(Activation, GuessesNothing) {
+TEST(Activation, RejectsUnknownNames) {
   for (const std::string_view name : {"", "GELU", "gelu ", "relu6", "swiglu", "laplace"}) {
     EXPECT_EQ(activation_from_name(name), std::nullopt) << name;
   }

@@ -5,7 +5,7 @@
 namespace attnscope {
 namespace {
 
-TEST(Base64, GivesTheTestVectorsOfItsStandard) {  // RFC 4648, section 10
+TEST(Base64, MatchesTheTestVectorsOfRfc4648) {  // RFC 4648, section 10
   const char* const vectors[][2] = {{"", ""},
                                     {"f", "Zg=="},
                                     {"fo", "Zm8="},
@@ -19,7 +19,7 @@ TEST(Base64, GivesTheTestVectorsOfItsStandard) {  // RFC 4648, section 10
   }
 }
 
-TEST(Base64, ReadsBackEveryByte) {
+TEST(Base64, RoundTripsEveryByte) {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
   for (std::size_t size = 250; size <= bytes.size(); ++size) {
@@ -27,7 +27,7 @@ TEST(Base64, ReadsBackEveryByte) {
   }
 }
 
-TEST(Base64, RefusesWhatIsNone) {
+TEST(Base64, RejectsInvalidText) {
   for (const char* text : {"Z", "Zg", "Zg=", "Zm9", "Zg==Zg==", "=", "====", "Zm9v\n", "Zm 9v",
                            "Zm-v", "Zh==", "Zm9="}) {
     EXPECT_EQ(from_base64(text), std::nullopt) << text;

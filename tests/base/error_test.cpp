@@ -11,7 +11,7 @@ TEST(Error, TableFollowsTheEnum) {
   }
 }
 
-// Scripts depend on these.
+// Scripts depend on these names and exit codes.
 TEST(Error, KindsHaveStableNamesAndExitCodes) {
   const struct {
     ErrorKind kind;
@@ -29,13 +29,13 @@ TEST(Error, KindsHaveStableNamesAndExitCodes) {
   }
 }
 
-TEST(Error, MessageIsWhereThenWhatOnOneLine) {
+TEST(Error, PutsTheLocationBeforeTheProblemOnOneLine) {
   const Error error(ErrorKind::io, "a\nfile", "can\x1b[31mnot\t");
   EXPECT_STREQ(error.what(), "a\\x0afile: can\\x1b[31mnot\\x09");
   EXPECT_EQ(error.kind(), ErrorKind::io);
 }
 
-TEST(Error, KeepsItsPartsAndFrontEndsSpellParameters) {
+TEST(Error, KeepsItsFieldsSoThatEachInterfaceNamesParameters) {
   const Error error(ErrorKind::usage, {.parameter = "rope_offset",
                                        .problem = "needs {fold_norm} or {\"a\": 1}",
                                        .beside = {"per_head", "values", "rank"},
@@ -52,7 +52,7 @@ TEST(Error, KeepsItsPartsAndFrontEndsSpellParameters) {
   EXPECT_EQ(error.parts().parameter, "rope_offset");
 }
 
-TEST(Error, NamesTheLocationInAFileAndATensorOnce) {
+TEST(Error, NamesTheFileAndTheTensorOnce) {
   const auto text = [](const ErrorParts& parts) {
     return Error(ErrorKind::format, parts).what() + std::string();
   };
@@ -63,7 +63,7 @@ TEST(Error, NamesTheLocationInAFileAndATensorOnce) {
             "a: tensor '{w}' is missing");
 }
 
-TEST(Error, ShowsBracesOfFilesAsTheyAre) {
+TEST(Error, KeepsBracesFromFilesUnchanged) {
   const auto flag = [](std::string_view name) { return "--" + std::string(name); };
   for (const char* name : {"{layer}", "{", "{{x}}", "a{b", "{{", "}"}) {
     EXPECT_EQ(spell_parameters(verbatim(name) + " {layout}", flag),

@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-TEST(MatrixView, BlocksAndTransposesShareTheMemory) {
+TEST(MatrixView, BlocksAndTransposesShareMemory) {
   Matrix<float> owner(3, 4);
   for (std::int64_t row = 0; row < 3; ++row) {
     for (std::int64_t col = 0; col < 4; ++col) owner(row, col) = static_cast<float>(10 * row + col);
@@ -24,7 +24,7 @@ TEST(MatrixView, BlocksAndTransposesShareTheMemory) {
   EXPECT_EQ(whole.col_block(1, 1)(2, 0), 21);
 }
 
-TEST(Role, NamesAreReadBack) {
+TEST(Role, ParsesTheNameOfEveryRole) {
   for (const std::string_view name : kRoleNames) {
     const auto role = role_from_name(name);
     ASSERT_TRUE(role);

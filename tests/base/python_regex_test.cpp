@@ -24,8 +24,8 @@ struct RegexCase {
   bool matches;
 };
 
-/// What re.fullmatch() of Python 3.11 gives.
-TEST(PythonRegex, MatchesAsPythonDoes) {
+/// Results of re.fullmatch() in Python 3.11.
+TEST(PythonRegex, MatchesLikePython) {
   const RegexCase cases[] = {
       {"", "", true},
       {"", "a", false},
@@ -85,7 +85,7 @@ TEST(PythonRegex, MatchesAsPythonDoes) {
   EXPECT_FALSE(match("b", "ab"));
 }
 
-TEST(PythonRegex, WhatIsNotSupportedIsNamed) {
+TEST(PythonRegex, NamesUnsupportedSyntax) {
   const auto compile = [](const char* pattern) { return PythonRegex(pattern, "FILE"); };
   const std::pair<const char*, const char*> refused[] = {{"(a)\\1", "back-reference"},
                                                          {"(?P<n>a)(?P=n)", "back-reference"},
@@ -116,8 +116,8 @@ TEST(PythonRegex, WhatIsNotSupportedIsNamed) {
   }
 }
 
-/// Patterns that take a backtracking engine longer than the age of the universe, or its stack.
-TEST(PythonRegex, TimeIsBounded) {
+/// Patterns for which a backtracking engine needs exponential time, or overflows its stack.
+TEST(PythonRegex, RunsInBoundedTime) {
   const std::string text(200, 'a');
   EXPECT_FALSE(fullmatch("(a*)*b", text));
   EXPECT_FALSE(fullmatch("(a|aa)+$b", text));

@@ -5,12 +5,12 @@
 namespace attnscope {
 namespace {
 
-TEST(Role, NamesGoBothWays) {
+TEST(Role, ConvertsNamesBothWays) {
   for (const std::string& name : role_names()) EXPECT_EQ(role_name(*role_from_name(name)), name);
   EXPECT_EQ(role_from_name("Q"), std::nullopt);
 }
 
-TEST(Role, FactorsAreInTheOrderOfTheProduct) {
+TEST(Role, ListsFactorsInTheOrderOfTheProduct) {
   const auto names = [](Role role) {
     std::string text;
     for (const Role factor : factors_of(role)) text += std::string(role_name(factor)) + " ";
@@ -26,7 +26,7 @@ TEST(Role, FactorsAreInTheOrderOfTheProduct) {
   for (const Role role : {Role::qk, Role::ov, Role::kv}) EXPECT_FALSE(is_projection(role));
 }
 
-TEST(HeadShape, SaysWhatOneHeadHas) {
+TEST(HeadShape, ReportsTheRowsAndColumnsOfOneHead) {
   const HeadShape shape{.heads = 8, .kv_heads = 2, .head_dim = 4, .value_dim = 3};
   const struct {
     Role role;

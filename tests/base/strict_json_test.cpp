@@ -16,7 +16,7 @@ namespace {
 
 using test::repeated;
 
-TEST(StrictJson, ReadsWhatIsSound) {
+TEST(StrictJson, ReadsValidText) {
   const auto parsed = parse_json(R"( {"a": [1, 2.5, null, true], "b": {"a": "ü"}} )", "file");
   EXPECT_EQ(parsed["a"].size(), 4u);
   EXPECT_EQ(parsed["b"]["a"], "ü");
@@ -61,7 +61,7 @@ TEST(StrictJson, RejectsMalformedText) {
   }
 }
 
-TEST(StrictJson, AllowsNestingUpToItsLimit) {
+TEST(StrictJson, AllowsNestingUpToTheLimit) {
   EXPECT_NO_THROW(parse_json(repeated("[", 64) + repeated("]", 64), "file"));
 }
 
@@ -76,8 +76,8 @@ TEST(StrictJson, KeepsEveryKindOfValue) {
   }
 }
 
-// A parser that looks through the parent at the end of each object took minutes.
-TEST(StrictJson, TakesTimeInProportionToTheText) {
+// A parser that searched the parent at the end of each object took minutes.
+TEST(StrictJson, ParsesInLinearTime) {
   std::string text = "{";
   for (int at = 0; at < 150'000; ++at) {
     text += (at == 0 ? "\"" : ",\"") + std::to_string(at) + R"(":{"shape":[1,2],"x":{"y":1}})";
@@ -88,7 +88,7 @@ TEST(StrictJson, TakesTimeInProportionToTheText) {
   EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 20);
 }
 
-TEST(PythonJson, ReadsTheNumbersThatPythonNames) {
+TEST(PythonJson, ReadsNanAndInfinityAsPythonWritesThem) {
   const auto parsed = parse_python_json(
       R"({"NaN": "Infinity", "a": NaN, "b": [0.0, Infinity,-Infinity], "c\\": "\" NaN \"", "d": -Infinity})",
       "file");
@@ -126,7 +126,7 @@ TEST(PythonJson, RejectsWhatPythonRejects) {
   }
 }
 
-TEST(PythonJson, IsWrittenAsPythonWritesIt) {
+TEST(PythonJson, WritesLikePython) {
   const std::string text =
       R"({"a":[NaN,-Infinity,Infinity],"b":{},"c":[],"d":{"e":[1,2.5,"\u00fc"]},"f":null})";
   EXPECT_EQ(python_json_text(parse_python_json(text, "file")), text);

@@ -1,4 +1,4 @@
-// Bytes that are kept in memory, then in a temporary file.
+// Bytes that are kept in memory up to a limit, then in a temporary file.
 #include "attnscope/base/temporary_file.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::string random_bytes(std::mt19937_64& random, std::size_t count) {
   return bytes;
 }
 
-TEST(Spool, GivesBackWhatWasAppended) {
+TEST(Spool, ReadsBackWhatWasAppended) {
   for (const std::size_t memory_bytes : {0, 1, 100, 5000, 1 << 20}) {
     SCOPED_TRACE(memory_bytes);
     std::mt19937_64 random(memory_bytes);
@@ -37,7 +37,7 @@ TEST(Spool, GivesBackWhatWasAppended) {
       pieces.emplace_back(all.size(), bytes.size());
       all += bytes;
       EXPECT_EQ(spool.size(), all.size());
-      // Of any piece, also while more comes.
+      // Reads any earlier piece while more are appended.
       const auto& [offset, length] = pieces[random() % pieces.size()];
       ASSERT_EQ(spool.read(offset, length), all.substr(offset, length));
     }
@@ -46,7 +46,7 @@ TEST(Spool, GivesBackWhatWasAppended) {
   }
 }
 
-TEST(Spool, MakesAFileOnlyWhereItMust) {
+TEST(Spool, CreatesAFileOnlyAboveTheMemoryLimit) {
   const ChangedVariable nowhere("TMPDIR", "/proc");
   Spool spool(10);
   spool.append("0123456789");
@@ -54,7 +54,7 @@ TEST(Spool, MakesAFileOnlyWhereItMust) {
   EXPECT_ERROR_SAYING(ErrorKind::io, spool.append("x"), "/proc", "TMPDIR");
 }
 
-TEST(Spool, AFolderThatIsNotThereIsNamed) {
+TEST(Spool, NamesAMissingFolder) {
   const TempFolder folder;
   const std::string missing = (folder.path() / "missing").string();
   const ChangedVariable nowhere("TMPDIR", missing);
@@ -62,7 +62,7 @@ TEST(Spool, AFolderThatIsNotThereIsNamed) {
   EXPECT_ERROR_SAYING(ErrorKind::io, spool.append("x"), missing, "TMPDIR");
 }
 
-TEST(Spool, ItsFileHasNoName) {
+TEST(Spool, LeavesNoNameInTheFolder) {
   const TempFolder folder;
   const ChangedVariable here("TMPDIR", folder.path().string());
   Spool spool(0);

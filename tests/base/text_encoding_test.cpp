@@ -17,7 +17,7 @@ TEST(TextEncoding, DropsOneByteOrderMark) {
   }
 }
 
-TEST(TextEncoding, NamesTheEncodingOfAMark) {
+TEST(TextEncoding, NamesTheEncodingOfAByteOrderMark) {
   const struct {
     std::string bytes;
     const char* name;
@@ -33,7 +33,7 @@ TEST(TextEncoding, NamesTheEncodingOfAMark) {
   }
 }
 
-TEST(TextEncoding, KnowsWideTextWithoutAMark) {
+TEST(TextEncoding, DetectsUtf16And32WithoutAByteOrderMark) {
   EXPECT_EQ(unmarked_encoding("T\0o\0"s), "UTF-16LE");
   EXPECT_EQ(unmarked_encoding("\0T\0o"s), "UTF-16BE");
   EXPECT_EQ(unmarked_encoding("T\0\0\0"s), "UTF-32LE");

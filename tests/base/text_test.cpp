@@ -76,7 +76,7 @@ TEST(Text, ShapeJoinAndSplit) {
   EXPECT_EQ(split("a,", ','), (std::vector<std::string>{"a", ""}));
 }
 
-TEST(Suggestion, OffersTheNearWordOnly) {
+TEST(Suggestion, OffersOnlyCloseWords) {
   const std::vector<std::string> commands = {"spectrum", "circuits", "info", "q"};
   EXPECT_EQ(closest("spektrum", commands), "spectrum");
   EXPECT_EQ(closest("circuit", commands), "circuits");
@@ -84,7 +84,7 @@ TEST(Suggestion, OffersTheNearWordOnly) {
   EXPECT_EQ(closest("completely", commands), std::nullopt);
   EXPECT_EQ(closest("", commands), std::nullopt);
   EXPECT_EQ(closest("x", {}), std::nullopt);
-  // One letter replaced by another is another word, not a mistake.
+  // A one-letter word with another letter is a different word, not a typing mistake.
   EXPECT_EQ(closest("x", commands), std::nullopt);
   EXPECT_EQ(closest(std::string(100'000, 's'), commands), std::nullopt);
 
@@ -99,7 +99,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-TEST(Wording, CountsOneThingAsOne) {
+TEST(Wording, UsesTheSingularForOne) {
   EXPECT_EQ(counted(0, "token"), "0 tokens");
   EXPECT_EQ(counted(1, "token"), "1 token");
   EXPECT_EQ(counted(std::uint64_t{1} << 63, "byte"), "9223372036854775808 bytes");
@@ -109,7 +109,7 @@ TEST(Wording, CountsOneThingAsOne) {
   EXPECT_EQ(noun_for(1, "sequence"), "sequence");
 }
 
-TEST(Wording, ListsAsTheyAreTyped) {
+TEST(Wording, TrimsSpacesAroundListItems) {
   EXPECT_EQ(list_parts("1,2"), (Words{"1", "2"}));
   EXPECT_EQ(list_parts(" 1 ,\t2\n"), (Words{"1", "2"}));
   EXPECT_EQ(list_parts("a b, c"), (Words{"a b", "c"}));
@@ -117,7 +117,7 @@ TEST(Wording, ListsAsTheyAreTyped) {
   EXPECT_EQ(list_parts(" ,"), (Words{"", ""}));
 }
 
-TEST(Wording, Alternatives) {
+TEST(Wording, JoinsAlternatives) {
   EXPECT_EQ(join_alternatives(Words{}), "");
   EXPECT_EQ(join_alternatives(Words{"a"}), "a");
   EXPECT_EQ(join_alternatives(Words{"a", "b"}), "a or b");

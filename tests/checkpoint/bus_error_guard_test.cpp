@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-/// Two pages of a file that may be cut; each map is a range of its own.
+/// Two pages of a file that can be truncated. Each mapping is a separate address range.
 class CutPages {
  public:
   CutPages()
@@ -71,7 +71,7 @@ TEST(BusErrorGuard, WatchesAnyNumberOfRanges) {
   for (const auto& map : maps) unmap(map);
 }
 
-TEST(BusErrorGuard, MovesAndForgets) {
+TEST(BusErrorGuard, MovesItsStateAndResetsOnAssignment) {
   install_bus_error_guard();
   EXPECT_FALSE(GuardedRange().was_cut());
   const CutPages file;
@@ -83,11 +83,11 @@ TEST(BusErrorGuard, MovesAndForgets) {
   EXPECT_TRUE(second.was_cut());
   EXPECT_FALSE(first.was_cut());
   second = GuardedRange(bytes);
-  EXPECT_FALSE(second.was_cut());  // what was read before is another range's
+  EXPECT_FALSE(second.was_cut());  // the earlier read belongs to another range
   unmap(bytes);
 }
 
-TEST(BusErrorGuard, KeepsThreadsApart) {
+TEST(BusErrorGuard, IsThreadSafe) {
   install_bus_error_guard();
   std::atomic<int> wrong = 0;
   const auto open_cut_and_close = [&](bool cuts) {
@@ -109,7 +109,7 @@ TEST(BusErrorGuard, KeepsThreadsApart) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Each of these runs in a process of its own, which installs the guard for the first time.
+// Each test runs in its own process, which installs the guard for the first time.
 class BusErrorGuardDeathTest : public testing::Test {
  protected:
   BusErrorGuardDeathTest() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
@@ -122,7 +122,7 @@ class BusErrorGuardDeathTest : public testing::Test {
   }
 };
 
-TEST_F(BusErrorGuardDeathTest, OtherFaultsGoToTheHandlerBefore) {
+TEST_F(BusErrorGuardDeathTest, PassesOtherSignalsToTheEarlierHandler) {
   const auto with_handler = [] {
     struct sigaction own = {};
     own.sa_flags = SA_SIGINFO;
@@ -141,7 +141,7 @@ TEST_F(BusErrorGuardDeathTest, OtherFaultsGoToTheHandlerBefore) {
   EXPECT_EXIT(with_plain_handler(), testing::ExitedWithCode(44), "");
 }
 
-TEST_F(BusErrorGuardDeathTest, WithoutAHandlerBeforeTheyEndTheProcess) {
+TEST_F(BusErrorGuardDeathTest, EndsTheProcessWithoutAnEarlierHandler) {
   const auto with_default = [] {
     std::signal(SIGBUS, SIG_DFL);
     install_bus_error_guard();
@@ -152,7 +152,7 @@ TEST_F(BusErrorGuardDeathTest, WithoutAHandlerBeforeTheyEndTheProcess) {
   const auto when_ignored = [] {
     std::signal(SIGBUS, SIG_IGN);
     install_bus_error_guard();
-    raise(SIGBUS);  // sent, not a fault: ignored as before
+    raise(SIGBUS);  // sent, not caused by a memory access: ignored as before
     read_past_the_end();
   };
   EXPECT_EXIT(when_ignored(), testing::KilledBySignal(SIGBUS), "");

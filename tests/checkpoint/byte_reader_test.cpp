@@ -16,7 +16,7 @@ std::vector<std::byte> counted_bytes(std::size_t count) {
   return bytes;
 }
 
-TEST(ByteReader, ReadsNumbersOfEitherByteOrder) {
+TEST(ByteReader, ReadsNumbersOfBothByteOrders) {
   const auto bytes = counted_bytes(16);
   ByteReader in(bytes, {"f"}, "the file");
   EXPECT_EQ(in.take_number<std::uint8_t>(), 0);
@@ -27,7 +27,7 @@ TEST(ByteReader, ReadsNumbersOfEitherByteOrder) {
   EXPECT_EQ(in.left(), 1u);
 }
 
-TEST(ByteReader, SaysWhatEndsAndWhere) {
+TEST(ByteReader, ReportsWhatEndsEarlyAndWhere) {
   const auto bytes = counted_bytes(6);
   ByteReader in(bytes, {"f", "a part"}, "the list");
   in.take(4);
@@ -38,20 +38,20 @@ TEST(ByteReader, SaysWhatEndsAndWhere) {
   EXPECT_EQ(in.position(), 4u);
 }
 
-/// Each stretch may be a request over the network, and what it brings is paid for.
-TEST(ByteReader, AsksInStepsForEachByteOnce) {
+/// Each range may be one network request, and every requested byte is downloaded.
+TEST(ByteReader, RequestsEachByteOnceInSteps) {
   const auto bytes = counted_bytes(100);
-  std::vector<std::pair<std::size_t, std::size_t>> asked;  // begin and size
+  std::vector<std::pair<std::size_t, std::size_t>> asked;  // offset and size
   const auto need = [&](std::span<const std::byte> part) {
     asked.emplace_back(static_cast<std::size_t>(part.data() - bytes.data()), part.size());
   };
   ByteReader in(bytes, {"f"}, "the file", need, 10);
-  for (int count = 0; count < 4; ++count) in.take(3);  // the last one lies in two steps
+  for (int count = 0; count < 4; ++count) in.take(3);  // the last one spans two steps
   in.take(25);                                         // more than a step
   in.pass_over(40);
   in.take(1);
   in.take(20);
-  in.take(1);  // a step would reach past the end
+  in.take(1);  // a full step would extend past the end
   EXPECT_EQ(asked, (decltype(asked){{0, 10}, {10, 10}, {20, 17}, {77, 10}, {87, 11}, {98, 2}}));
 }
 

@@ -28,16 +28,16 @@ std::vector<std::string> tensor_names(const Checkpoint& checkpoint) {
   return names;
 }
 
-/// What opening the folder finds.
+/// Name of the file that opening the folder selects.
 std::string found_in(const fs::path& folder) {
   return Checkpoint::open(folder).main_file().filename().string();
 }
 
-TEST(Checkpoint, OfSeveralFormatsTakesTheFileThatOpens) {
+TEST(Checkpoint, SelectsTheFileThatOpensAmongSeveralFormats) {
   const TempFolder folder;
   const fs::path torch = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/pytorch/zip.pt";
   const auto make = [&](const std::string& name, bool with_config) {
-    folder.write(name + "/tokens.bin", std::string(2048, '\7'));  // ends as weights may
+    folder.write(name + "/tokens.bin", std::string(2048, '\7'));  // same file extension as weights
     if (with_config) folder.write(name + "/config.json", "{}");
     return folder.path() / name;
   };
@@ -45,7 +45,7 @@ TEST(Checkpoint, OfSeveralFormatsTakesTheFileThatOpens) {
   const fs::path alone = make("alone", false);
   fs::copy(torch, alone / "checkpoint.pt");
   EXPECT_EQ(found_in(alone), "checkpoint.pt");
-  // Without a config.json, tensors that are kept beside it cannot be the model.
+  // Without a config.json, tensors that are stored next to it cannot be the model.
   folder.write("alone/expected.safetensors", tensors);
   EXPECT_EQ(found_in(alone), "checkpoint.pt");
   folder.write("alone/config.json", "{}");
@@ -78,7 +78,7 @@ TEST(Checkpoint, OpensAFolderOrAFile) {
   }
 }
 
-TEST(Checkpoint, PrefersTheUsualNamesInAFolder) {
+TEST(Checkpoint, PrefersStandardFileNames) {
   const TempFolder folder;
   folder.write("adapter.safetensors", safetensors_bytes({counting_tensor("adapter", {1})}));
   EXPECT_EQ(tensor_names(Checkpoint::open(folder.path())), std::vector<std::string>{"adapter"});
@@ -103,7 +103,7 @@ std::vector<std::string> warning_texts(const Checkpoint& checkpoint) {
   return texts;
 }
 
-TEST(Checkpoint, ReadsShardsAsOne) {
+TEST(Checkpoint, ReadsAllShards) {
   const TempFolder folder;
   const std::string first =
       safetensors_bytes({counting_tensor("z", {3}), counting_tensor("b", {1})});
@@ -126,7 +126,7 @@ TEST(Checkpoint, ReadsShardsAsOne) {
   }
 }
 
-TEST(Checkpoint, TakesTheUnionWhereIndexAndShardsDisagree) {
+TEST(Checkpoint, TakesTheUnionIfIndexAndShardsDisagree) {
   const TempFolder folder;
   folder.write("1.safetensors",
                safetensors_bytes({counting_tensor("a", {1}), counting_tensor("unlisted", {1})}));
@@ -156,7 +156,7 @@ TEST(Checkpoint, TakesTheUnionWhereIndexAndShardsDisagree) {
   EXPECT_EQ(checkpoint.missing_note("never heard of"), "");
 }
 
-TEST(Checkpoint, SomeShardsAreEnough) {
+TEST(Checkpoint, OpensWithSomeShardsMissing) {
   const TempFolder folder;
   folder.write("2.safetensors", safetensors_bytes({counting_tensor("here", {1})}));
   folder.write(kIndexName, index_text({{"a", "1.safetensors"},
@@ -182,7 +182,7 @@ TEST(Checkpoint, SomeShardsAreEnough) {
             ": the index assigns it to 2.safetensors, which does not contain it");
 }
 
-TEST(Checkpoint, LetsTheIndexChooseBetweenTwoTensorsOfOneName) {
+TEST(Checkpoint, UsesTheIndexForDuplicateTensorNames) {
   const TempFolder folder;
   folder.write("1.safetensors",
                safetensors_bytes({counting_tensor("a", {1}), counting_tensor("b", {1})}));
@@ -199,13 +199,13 @@ TEST(Checkpoint, LetsTheIndexChooseBetweenTwoTensorsOfOneName) {
             "tensor 'a' is also in an earlier shard; the one in 2.safetensors is used");
 }
 
-TEST(Checkpoint, FindsTensorsByTheirAliases) {
+TEST(Checkpoint, FindsTensorsByAlias) {
   const TempFolder folder;
   folder.write("model.safetensors",
                safetensors_bytes({counting_tensor("embed", {2}), counting_tensor("own", {1})},
                                  {{"format", "pt"},
                                   {"lm_head", "embed"},
-                                  {"own", "embed"},  // the file holds it: no alias
+                                  {"own", "embed"},  // stored in the file, so not an alias
                                   {"dangling", "nothing"}}));
   const Checkpoint checkpoint = Checkpoint::open(folder.path());
   EXPECT_EQ(checkpoint.aliases(),
@@ -216,7 +216,7 @@ TEST(Checkpoint, FindsTensorsByTheirAliases) {
   EXPECT_EQ(checkpoint.find("format"), nullptr);
 }
 
-TEST(Checkpoint, AliasesReachAcrossShards) {
+TEST(Checkpoint, ResolvesAliasesAcrossShards) {
   const TempFolder folder;
   folder.write("1.safetensors", safetensors_bytes({counting_tensor("embed", {2})}));
   folder.write("2.safetensors",
@@ -230,7 +230,7 @@ TEST(Checkpoint, AliasesReachAcrossShards) {
   EXPECT_EQ(checkpoint.missing_note("lm_head"), "");
 }
 
-TEST(Checkpoint, RefusesWhatItCannotOpen) {
+TEST(Checkpoint, RejectsUnreadableCheckpoints) {
   const TempFolder folder;
   const std::string audio = safetensors_bytes({counting_tensor("a", {1})});
   const auto sharded = [&](const std::string& name, const std::string& shard) {
@@ -248,7 +248,7 @@ TEST(Checkpoint, RefusesWhatItCannotOpen) {
     std::string_view fault;
     fs::path path;
     ErrorKind kind;
-    std::string where;  // what the message names
+    std::string where;  // name in the message
     std::string_view said;
   } cases[] = {
       {"no path", "", ErrorKind::io, "", "no such file or folder"},

@@ -1,4 +1,5 @@
-// A trained model in the form of transformers and of llama2.c: every command says the same of each.
+// A trained model in the formats of transformers and llama2.c: every command reports the same for
+// each.
 #include <bit>
 #include <functional>
 #include <limits>
@@ -20,7 +21,7 @@ std::string bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-/// Values of the example, and files of them.
+/// Tensor values of the example model, and files written from them.
 class Llama2c : public testing::Test {
  protected:
   Llama2c() : example_(Checkpoint::open(kExample)) {}
@@ -32,7 +33,7 @@ class Llama2c : public testing::Test {
     return out;
   }
 
-  /// Of every layer, one after the other.
+  /// Concatenates a tensor of all layers.
   std::string layers_of(const std::string& tensor, int heads = 0) const {
     std::string out;
     for (int layer = 0; layer < kLlama2cLayers; ++layer) {
@@ -43,7 +44,7 @@ class Llama2c : public testing::Test {
     return out;
   }
 
-  /// Rows that turn together side by side, where transformers keeps halves.
+  /// Rotary pairs as adjacent rows. transformers stores them in two halves.
   static std::vector<float> in_pairs(const std::vector<float>& rows, int heads) {
     std::vector<float> out(rows.size());
     for (int head = 0; head < heads; ++head) {
@@ -75,7 +76,7 @@ class Llama2c : public testing::Test {
     return numbers(sizes()) + whole("model.embed_tokens.weight") + layers_of("input_layernorm") +
            attention_matrices() + layers_of("post_attention_layernorm") + mlp_matrices() +
            whole("model.norm.weight") +
-           std::string(sizeof(float) * kContext * kLlama2cHeadDim, '\0');  // positions
+           std::string(sizeof(float) * kContext * kLlama2cHeadDim, '\0');  // RoPE cosines and sines
   }
   std::string version_1() const {
     std::string header = "24ka" + numbers({1}) + numbers(sizes()) + '\1';
@@ -85,7 +86,7 @@ class Llama2c : public testing::Test {
            mlp_matrices();
   }
 
-  /// The example in float32, with the numbers that llama2.c takes for granted.
+  /// The example in float32, with the constants that llama2.c assumes.
   std::string as_transformers() const {
     json config = json::parse(read_file(kExample + "/config.json"));
     config.update({{"rms_norm_eps", 1e-5}, {"bos_token_id", 1}, {"eos_token_id", 2}});
@@ -111,7 +112,7 @@ class Llama2c : public testing::Test {
                                                    {"predict", "--tokens", ids, "--perplexity"}}) {
       SCOPED_TRACE(testing::PrintToString(command));
       const auto rows = [&](const std::string& model) {
-        std::map<std::string, json> by_name;  // of tensors, which lie in another order
+        std::map<std::string, json> by_name;  // tensors, whose order differs between the formats
         std::vector<json> all;
         const json report = report_of(Words{command.front(), model, "--quiet"} +
                                       Words(command.begin() + 1, command.end()));
@@ -126,9 +127,8 @@ class Llama2c : public testing::Test {
       std::vector<json> expected = rows(wanted), found = rows(path);
       ASSERT_FALSE(expected.empty());
       ASSERT_EQ(found.size(), expected.size());
-      // Rows of Q and K lie in another order, and so are summed in another: of 36,864 terms that
-      // may be as far off as that many roundings of their sum, 4 times where a fourth power is 4
-      // σ⁴.
+      // Rows of Q and K are in another order, and so are summed in another order. The sum of 36,864
+      // terms may differ by one rounding per term, times 4 for fourth powers up to 4 σ⁴.
       const double rounding = 4 * 36'864 * std::numeric_limits<double>::epsilon();
       for (std::size_t row = 0; row < found.size(); ++row) {
         for (const char* moment : {"std", "skewness", "excess_kurtosis"}) {
@@ -147,11 +147,11 @@ class Llama2c : public testing::Test {
   const TempFolder folder_;
 };
 
-TEST_F(Llama2c, Version0SaysTheSame) { expect_the_same(version_0()); }
+TEST_F(Llama2c, Version0GivesTheSameRows) { expect_the_same(version_0()); }
 
-TEST_F(Llama2c, Version1SaysTheSame) { expect_the_same(version_1()); }
+TEST_F(Llama2c, Version1GivesTheSameRows) { expect_the_same(version_1()); }
 
-TEST_F(Llama2c, AFileOfAnotherLengthIsRefused) {
+TEST_F(Llama2c, RejectsFilesOfTheWrongLength) {
   const std::string file = version_1();
   for (const std::string& wrong : {file.substr(0, file.size() - 4), file + "four"}) {
     const std::string path = folder_.write("model.bin", wrong).string();

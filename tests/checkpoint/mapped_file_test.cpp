@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 std::uintmax_t page_size() { return static_cast<std::uintmax_t>(sysconf(_SC_PAGESIZE)); }
 
-TEST(MappedFile, ShowsTheBytesOfTheFile) {
+TEST(MappedFile, MapsTheBytesOfTheFile) {
   const test::TempFolder folder;
   const MappedFile file(folder.write("file", "abc"));
   ASSERT_EQ(file.bytes().size(), 3u);
@@ -41,7 +41,7 @@ TEST(MappedFile, PrefetchingChangesNothing) {
   for (const std::size_t first : {std::size_t{0}, std::size_t{3}, file.bytes().size()}) {
     file.prefetch(file.bytes().subspan(first));
   }
-  fs::resize_file(path, 1);  // what is advised may be gone by then
+  fs::resize_file(path, 1);  // the prefetched range may no longer exist
   file.prefetch(file.bytes());
   EXPECT_EQ(file.bytes()[0], std::byte{'x'});
 
@@ -49,7 +49,7 @@ TEST(MappedFile, PrefetchingChangesNothing) {
   empty.prefetch(empty.bytes());
 }
 
-TEST(MappedFile, ReadsWhatWasReleasedAgain) {
+TEST(MappedFile, RereadsReleasedPages) {
   const test::TempFolder folder;
   const std::string text(100'000, 'x');
   const MappedFile file(folder.write("file", text));
@@ -71,7 +71,7 @@ TEST(MappedFile, MovesItsBytes) {
   EXPECT_EQ(moved.path(), folder.path() / "file");
 }
 
-TEST(MappedFile, RefusesWhatIsNoRegularFile) {
+TEST(MappedFile, RejectsFilesThatAreNotRegular) {
   const test::TempFolder folder;
   const fs::path pipe = folder.path() / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -95,16 +95,16 @@ TEST(MappedFile, RefusesWhatIsNoRegularFile) {
   }
 }
 
-TEST(MappedFile, NoticesThatTheFileWasWrittenTo) {
+TEST(MappedFile, DetectsThatTheFileWasWritten) {
   const test::TempFolder folder;
   const fs::path path = folder.write("file", "abc");
   const MappedFile file(path);
-  // A later time, as a write leaves it; an actual write could fall on the same clock tick.
+  // Sets a later time directly, because an actual write could fall on the same clock tick.
   fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(1));
   EXPECT_ERROR_SAYING(ErrorKind::io, file.check_intact(), path.string(), "was modified");
 }
 
-TEST(MappedFile, TextFilesHaveALimit) {
+TEST(MappedFile, LimitsTheSizeOfTextFiles) {
   const test::TempFolder folder;
   const fs::path path = folder.write("config.json", "{}  ");
   EXPECT_EQ(read_text_file(path, 4), "{}  ");
@@ -147,7 +147,7 @@ TEST_F(TruncatedFile, IsAnErrorAndNotACrash) {
                       "was truncated");
 }
 
-TEST_F(TruncatedFile, ToNothing) {
+TEST_F(TruncatedFile, ToZeroBytesIsAnError) {
   const Checkpoint checkpoint = Checkpoint::open(path_);
   fs::resize_file(path_, 0);
   EXPECT_EQ(sum(checkpoint), 0);
@@ -155,8 +155,8 @@ TEST_F(TruncatedFile, ToNothing) {
                       path_.string());
 }
 
-// A writer that starts over cuts the file and fills it again: its length is as before.
-TEST_F(TruncatedFile, IsRememberedWhenTheFileGrowsAgain) {
+// A writer that starts over truncates the file and fills it again, so the length is as before.
+TEST_F(TruncatedFile, IsRememberedAfterTheFileGrows) {
   const Checkpoint checkpoint = Checkpoint::open(path_);
   fs::resize_file(path_, page_size());
   EXPECT_LT(sum(checkpoint), kRows * kCols);
@@ -164,13 +164,13 @@ TEST_F(TruncatedFile, IsRememberedWhenTheFileGrowsAgain) {
   EXPECT_ERROR_SAYING(ErrorKind::io, checkpoint.check_intact(*checkpoint.find("w")),
                       path_.string());
 
-  // The file itself is sound now.
+  // The file itself is valid again.
   const Checkpoint again = Checkpoint::open(path_);
   EXPECT_EQ(sum(again), kRows * kCols);
   EXPECT_NO_THROW(again.check_intact(*again.find("w")));
 }
 
-TEST_F(TruncatedFile, IsFoundByReadersInSeveralThreads) {
+TEST_F(TruncatedFile, IsDetectedFromSeveralThreads) {
   const Checkpoint checkpoint = Checkpoint::open(path_);
   std::atomic<int> first_reads = 0;
   std::atomic<int> errors = 0;
@@ -183,7 +183,7 @@ TEST_F(TruncatedFile, IsFoundByReadersInSeveralThreads) {
         errors += error.kind() == ErrorKind::io ? 1 : 0;
         return;
       }
-      // Whatever check_intact() lets pass was whole.
+      // Values that check_intact() accepted were complete.
       EXPECT_EQ(total, kRows * kCols);
       if (first) ++first_reads;
     }
@@ -196,7 +196,7 @@ TEST_F(TruncatedFile, IsFoundByReadersInSeveralThreads) {
   EXPECT_EQ(errors, 2);
 }
 
-TEST_F(TruncatedFile, IsABadFileWhenItIsOpenedLater) {
+TEST_F(TruncatedFile, IsABadFileWhenOpenedLater) {
   fs::resize_file(path_, page_size());
   EXPECT_ERROR_SAYING(ErrorKind::format, Checkpoint::open(path_), path_.string(),
                       "truncated download?");

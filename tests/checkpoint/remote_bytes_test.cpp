@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// Gives the bytes of a text; counts what it gave, and fails where it is told to.
+/// Returns the bytes of a text, counts them, and fails on request.
 class TextSource : public RangeSource {
  public:
   explicit TextSource(std::string text) : text_(std::move(text)) {}
@@ -60,7 +60,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-TEST(RemoteBytes, EveryByteComesOnce) {
+TEST(RemoteBytes, FetchesEveryByteOnce) {
   const std::string text = pattern(40'000'000);
   const RemoteFixture fixture(text);
   const MappedFile file(fixture.remote);
@@ -68,7 +68,7 @@ TEST(RemoteBytes, EveryByteComesOnce) {
   file.need(bytes.subspan(100, 50));
   EXPECT_EQ(fixture.source->given, 50u);
   EXPECT_EQ(text_of(bytes.subspan(100, 50)), std::string_view(text).substr(100, 50));
-  file.need(bytes.subspan(120, 100));  // 30 of these are there
+  file.need(bytes.subspan(120, 100));  // 30 of these are already present
   EXPECT_EQ(fixture.source->given, 120u);
   file.need(bytes.subspan(0, 20'000'000));
   file.need(bytes.subspan(10'000'000, 30'000'000));
@@ -76,7 +76,7 @@ TEST(RemoteBytes, EveryByteComesOnce) {
   EXPECT_EQ(text_of(bytes), text);
 }
 
-TEST(RemoteBytes, NearPartsComeInOneRequest) {
+TEST(RemoteBytes, FetchesNearbyPartsInOneRequest) {
   const RemoteFixture fixture(pattern(4'000'000));
   const MappedFile file(fixture.remote);
   const auto bytes = file.bytes();
@@ -91,11 +91,11 @@ TEST(RemoteBytes, NearPartsComeInOneRequest) {
   };
   EXPECT_EQ(requests_of(100, 1'000'000), 4);
   EXPECT_EQ(fixture.source->given, 400u);
-  EXPECT_EQ(requests_of(1000, 10'000), 1);  // but for the first 100, with what lies between
+  EXPECT_EQ(requests_of(1000, 10'000), 1);  // all but the first 100 bytes, including the gaps
   EXPECT_EQ(fixture.source->given, 400u + 31'000 - 100);
 }
 
-TEST(RemoteBytes, BytesOfOtherFilesAreNoConcernOfIt) {
+TEST(RemoteBytes, IgnoresBytesOfOtherFiles) {
   const RemoteFixture fixture(pattern(100));
   const MappedFile file(fixture.remote);
   const std::string other = "others";
@@ -105,7 +105,7 @@ TEST(RemoteBytes, BytesOfOtherFilesAreNoConcernOfIt) {
   EXPECT_EQ(fixture.source->given, 0u);
 }
 
-TEST(RemoteBytes, ThreadsAndTheBackgroundShareTheWork) {
+TEST(RemoteBytes, ThreadsAndThePrefetcherShareTheWork) {
   const std::string text = pattern(60'000'000);
   const RemoteFixture fixture(text);
   fixture.source->slow = true;
@@ -121,7 +121,7 @@ TEST(RemoteBytes, ThreadsAndTheBackgroundShareTheWork) {
   EXPECT_EQ(fixture.source->most_at_once, Fetcher::kLargeAtOnce);
 }
 
-TEST(RemoteBytes, WhatWasReleasedComesAgain) {
+TEST(RemoteBytes, RefetchesReleasedBytes) {
   const std::string text = pattern(1 << 20);
   const RemoteFixture fixture(text);
   const MappedFile file(fixture.remote);
@@ -133,7 +133,7 @@ TEST(RemoteBytes, WhatWasReleasedComesAgain) {
   EXPECT_LE(fixture.source->given, text.size() + 500'000);
 }
 
-TEST(RemoteBytes, AFailureIsSaidToWhoeverNeedsTheBytes) {
+TEST(RemoteBytes, ReportsAFailureToTheThreadThatNeedsTheBytes) {
   const std::string text = pattern(1000);
   const RemoteFixture fixture(text);
   const MappedFile file(fixture.remote);
@@ -145,14 +145,14 @@ TEST(RemoteBytes, AFailureIsSaidToWhoeverNeedsTheBytes) {
   EXPECT_EQ(text_of(file.bytes()), text);
 }
 
-TEST(RemoteBytes, AFileThatGoesAwayWaitsForWhatIsUnderWay) {
+TEST(RemoteBytes, DestructorWaitsForRequestsInFlight) {
   const RemoteFixture fixture(pattern(30'000'000));
   fixture.source->slow = true;
   const MappedFile file(fixture.remote);
   file.prefetch(file.bytes());
 }
 
-TEST(RemoteBytes, ACheckpointReadsItsHeaderAndWhatIsAskedFor) {
+TEST(RemoteBytes, ACheckpointFetchesItsHeaderAndRequestedTensors) {
   const std::string payload = pattern(4'000'000);
   const std::string text =
       test::safetensors_with_header(

@@ -19,7 +19,7 @@ std::span<const std::byte> safetensors_bytes(const std::string& file) {
   return std::as_bytes(std::span(file));
 }
 
-/// Files in which the header cannot be found.
+/// Files whose header cannot be located.
 TEST(Safetensors, RejectsMalformedLengths) {
   const std::string audio = safetensors_with_header("{}", 0);
   const struct {
@@ -50,7 +50,7 @@ TEST(Safetensors, RejectsMalformedLengths) {
   }
 }
 
-/// Headers that promise what four bytes of payload cannot hold, or that promise nothing readable.
+/// Headers that declare more than the four bytes of payload, or nothing readable.
 TEST(Safetensors, RejectsMalformedHeaders) {
   const std::string deep = R"({"t":)" + repeated("[", 10'000);
   const std::string dimensions =
@@ -106,7 +106,7 @@ TEST(Safetensors, RejectsMalformedHeaders) {
        R"({"t":{"dtype":"F32","shape":[18446744073709551617],"data_offsets":[0,4]}})",
        "'shape' contains a value that is not a size"},
       {"seventeen dimensions", dimensions, "more than 16 dimensions"},
-      // 4 bytes * (2^62 + 1) is 4 modulo 2^64: the size seems to fit.
+      // 4 bytes * (2^62 + 1) is 4 modulo 2^64, so the wrapped size seems to fit.
       {"byte count wraps",
        R"({"t":{"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]}})", "overflows"},
       // 2^32 * 2^32 elements are 0 modulo 2^64.
@@ -187,7 +187,7 @@ TEST(Safetensors, RejectsMalformedHeaders) {
   }
 }
 
-TEST(Safetensors, ReadsTensorsInTheOrderOfTheirBytes) {
+TEST(Safetensors, ReadsTensorsInTheOrderOfTheirOffsets) {
   const std::string file = test::safetensors_bytes(
       {test::counting_tensor("z", {2, 3}), test::counting_tensor("a", {4})}, {{"format", "pt"}});
   const FileContents parsed = parse_safetensors(safetensors_bytes(file), "file");
@@ -236,7 +236,7 @@ TEST(Safetensors, ReadsScalarsEmptyTensorsAndEmptyFiles) {
   EXPECT_EQ(parsed.tensors[3].name, "last");
 }
 
-// Zero times anything is zero: the other sizes of an empty tensor are not multiplied.
+// An empty tensor has zero elements, so its other sizes must not be multiplied.
 TEST(Safetensors, ReadsEmptyTensorsWithHugeOtherSizes) {
   for (const char* shape : {"[0,9223372036854775807,9223372036854775807]",
                             "[9223372036854775807,9223372036854775807,0]"}) {

@@ -1,4 +1,4 @@
-// Checkpoints of several shards whose index says other things than the shards.
+// Checkpoints of several shards whose index disagrees with the shards.
 #include "tests/support/program.h"
 
 namespace attnscope::test {
@@ -6,7 +6,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// tests/data/llama, which has two shards, with another index.
+/// tests/data/llama, which has two shards, with a different index.
 class WeightFileNames : public testing::Test {
  protected:
   WeightFileNames() {
@@ -24,7 +24,7 @@ class WeightFileNames : public testing::Test {
   const std::string norm_ = "model.layers.0.input_layernorm.weight";
 };
 
-TEST_F(WeightFileNames, DisagreementIsAWarningForEachTensorAndQuietSilencesIt) {
+TEST_F(WeightFileNames, WarnsPerTensorUnlessQuiet) {
   const std::string expected = output_of({"info", data_path("llama"), "--format", "json"});
   const std::string first = "model-00001-of-00002.safetensors";
   const std::string second = "model-00002-of-00002.safetensors";
@@ -52,12 +52,12 @@ TEST_F(WeightFileNames, DisagreementIsAWarningForEachTensorAndQuietSilencesIt) {
     EXPECT_EQ(quiet.err, "");
     EXPECT_EQ(quiet.out, run.out);
   }
-  // Tensors are the union of both: nothing is lost.
+  // Tensors are the union of both, so no tensor is missing.
   EXPECT_EQ(output_of({"info", path, "--format", "json", "--quiet"}), expected);
 }
 
-TEST_F(WeightFileNames, ATensorThatIsNeededAndInNoShardIsSkipped) {
-  // Its bytes are elsewhere: the config asks for a third layer that only the index knows.
+TEST_F(WeightFileNames, SkipsANeededTensorThatIsInNoShard) {
+  // The tensor is not in the shards: the config requests a third layer that only the index lists.
   json config = json::parse(read_file(data_path("llama") + "/config.json"));
   config["num_hidden_layers"] = 3;
   folder_.write("llama/config.json", config.dump());
@@ -75,7 +75,7 @@ TEST_F(WeightFileNames, ATensorThatIsNeededAndInNoShardIsSkipped) {
                 "model-00002-of-00002.safetensors, which does not contain it");
 }
 
-TEST_F(WeightFileNames, OneShardOfTwoGivesWhatIsThere) {
+TEST_F(WeightFileNames, OneShardOfTwoGivesItsOwnRows) {
   const std::string folder = write();
   const std::string gone = "model-00002-of-00002.safetensors";
   const json whole = report_of({"spectrum", folder, "--matrix", "q,k,v,o,qk,kv"});
@@ -97,7 +97,7 @@ TEST_F(WeightFileNames, OneShardOfTwoGivesWhatIsThere) {
     EXPECT_TRUE(contains(run.err, "warning: " + folder + "/" + gone)) << run.err;
     EXPECT_TRUE(contains(run.err, "is missing, which affects")) << run.err;
     if (!contains(command_text(command), "kv")) continue;
-    // Each row is as in the whole model, or in `skipped` with the tensor and its shard.
+    // Each row equals that of the whole model, or is in `skipped` with the tensor and its shard.
     const json report = json::parse(run.out);
     EXPECT_GT(report["rows"].size(), 0u);
     EXPECT_GT(report["skipped"].size(), 0u);
@@ -111,7 +111,7 @@ TEST_F(WeightFileNames, OneShardOfTwoGivesWhatIsThere) {
   }
 }
 
-TEST_F(WeightFileNames, AShardThatWasCutIsABadFile) {
+TEST_F(WeightFileNames, ATruncatedShardIsABadFile) {
   const fs::path shard = folder_.path() / "llama/model-00002-of-00002.safetensors";
   fs::permissions(shard, fs::perms::owner_write, fs::perm_options::add);
   fs::resize_file(shard, fs::file_size(shard) - 100);

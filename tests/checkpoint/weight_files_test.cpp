@@ -15,7 +15,7 @@ TEST(WeightFiles, ReadsTheWeightMap) {
             (std::map<std::string, std::string>{{"a", "x.safetensors"}, {"b", "..odd name"}}));
 }
 
-TEST(WeightFiles, RejectsMalformedIndices) {
+TEST(WeightFiles, RejectsMalformedIndexFiles) {
   const struct {
     std::string_view fault, text, said;
   } indices[] = {

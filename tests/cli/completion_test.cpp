@@ -1,4 +1,4 @@
-// What bash, zsh and fish really offer at the end of a line.
+// Completions that bash, zsh and fish offer at the end of a command line.
 #include <array>
 #include <cstdio>
 
@@ -37,9 +37,9 @@ class CliCompletion : public testing::TestWithParam<std::string> {
     fs::create_directory(folder_.path() / "here/model");
   }
 
-  /// Sorted, and without what stands before the value in the same word.
+  /// Sorted completions, without the option name before the value in the same word.
   Words offered(const std::string& line) const {
-    // A pseudo-terminal of a busy machine may lose what is typed before zsh is ready.
+    // On a busy machine, the pseudo-terminal may lose input that is typed before zsh is ready.
     std::string output = output_of_shell(command_for(line));
     for (int again = 0; again < 3 && output.empty() && GetParam() == "zsh"; ++again) {
       output = output_of_shell(command_for(line));
@@ -65,7 +65,7 @@ class CliCompletion : public testing::TestWithParam<std::string> {
                             quoted(source_path("tests/cli/complete.") + GetParam()) + " " +
                             quoted(script_) + " ";
     if (GetParam() == "zsh") return start + run + quoted(line);
-    // bash cuts a line at spaces, and makes a word of each `=`.
+    // bash splits a command line at spaces, and makes a separate word of each `=`.
     std::string words = "''";
     for (const char c : line) {
       if (c == ' ') {
@@ -77,7 +77,7 @@ class CliCompletion : public testing::TestWithParam<std::string> {
       }
     }
     for (std::size_t at = 0; (at = words.find("'=' ''", at)) != std::string::npos; ++at) {
-      if (at + 6 == words.size()) words.erase(at + 3);  // nothing was typed after it
+      if (at + 6 == words.size()) words.erase(at + 3);  // nothing was typed after `=`
     }
     return start + run + words;
   }

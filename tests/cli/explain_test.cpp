@@ -1,4 +1,4 @@
-// `explain`: what fields mean, and the JSON Schema of reports.
+// `explain`: the meanings of fields, and the JSON Schema of reports.
 #include "tests/support/program.h"
 
 namespace attnscope::test {
@@ -19,7 +19,7 @@ TEST(CliExplain, SaysWhatAFieldMeansAndWhereItStands) {
             "  see: docs/metrics.md#cosine-similarity-of-weight-vectors\n");
 }
 
-TEST(CliExplain, AFieldWithSeveralMeaningsHasThemAll) {
+TEST(CliExplain, ShowsAllMeaningsOfAField) {
   const std::string text = output_of({"explain", "layer"});
   for (const char* place : {"rows of info\n", "parameters of matrix\n", "skipped of every report\n",
                             "rows of circuits --composition\n"}) {
@@ -30,7 +30,7 @@ TEST(CliExplain, AFieldWithSeveralMeaningsHasThemAll) {
                        " mla_cache_at_share in models of "));
 }
 
-TEST(CliExplain, NamesWhatAFieldNeedsThatIsNotAnOption) {
+TEST(CliExplain, NamesConditionsThatAreNotOptions) {
   const std::string text = output_of({"explain", "tokens_hash"});
   EXPECT_TRUE(contains(text, "tokens_hash: text; only with a text\n")) << text;
   EXPECT_TRUE(contains(text, "parameters of experts with a text")) << text;
@@ -38,7 +38,7 @@ TEST(CliExplain, NamesWhatAFieldNeedsThatIsNotAnOption) {
   EXPECT_TRUE(contains(output_of({"explain", "label_id"}), "predict with an image or audio"));
 }
 
-TEST(CliExplain, WithoutANameListsAllFields) {
+TEST(CliExplain, ListsAllFieldsWithoutAName) {
   const std::string text = output_of({"explain"});
   for (const char* line : {"rows of weights\n", "\n  histogram.edges  ", "models of every report\n",
                            "\n  kv_cache_bytes_per_token  "}) {
@@ -46,7 +46,7 @@ TEST(CliExplain, WithoutANameListsAllFields) {
   }
 }
 
-TEST(CliExplain, DescribesForProgramsToo) {
+TEST(CliExplain, HasAMachineReadableFormat) {
   const json all = json::parse(output_of({"explain", "--format", "json"}));
   EXPECT_GT(all["fields"].size(), 200u);
   const json one = json::parse(output_of({"explain", "quantiles", "--format", "json"}));
@@ -59,7 +59,7 @@ TEST(CliExplain, DescribesForProgramsToo) {
   EXPECT_EQ(field["with"], nullptr);
 }
 
-TEST(CliExplain, RefusesWhatThereIsNot) {
+TEST(CliExplain, RejectsUnknownNames) {
   expect_refusal({"explain", "energy_rnk"}, 2, {"FIELD", "did you mean 'energy_rank'?"});
   expect_refusal({"explain", "mean", "--format", "csv"}, 2, {"--format", "formats: table, json"});
   expect_refusal({"explain", "nothing like it"}, 2, {"FIELD", "'nothing like it'"});
@@ -67,7 +67,7 @@ TEST(CliExplain, RefusesWhatThereIsNot) {
   expect_refusal({"explain", "mean", "--schema"}, 2, {"--schema"});
 }
 
-TEST(CliExplain, TheCommittedSchemaIsThatOfTheProgram) {
+TEST(CliExplain, TheCommittedSchemaIsUpToDate) {
   EXPECT_EQ(output_of({"explain", "--schema"}),
             read_file(source_path("docs/schema/attnscope-2.schema.json")));
 }

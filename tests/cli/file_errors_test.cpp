@@ -7,7 +7,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(CliErrors, AFileOfNoKnownFormatNamesAllThatAreRead) {
+TEST(CliErrors, UnknownFormatListsTheSupportedOnes) {
   const TempFolder folder;
   const Words all = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", "index"};
   folder.write("weights.xyz", "weights");
@@ -16,7 +16,7 @@ TEST(CliErrors, AFileOfNoKnownFormatNamesAllThatAreRead) {
   expect_refusal({"info", (folder.path() / "empty").string()}, kIo, all);
 }
 
-TEST(CliErrors, Io) {
+TEST(CliErrors, FilesThatCannotBeReadOrWritten) {
   const TempFolder folder;
   const std::string root = folder.path().string();
   TinyLlama().write(folder, "no-config");
@@ -62,7 +62,7 @@ TEST(CliErrors, Io) {
   EXPECT_EQ(files_in(folder.path()), (Words{"a-file", "missing-shard", "no-config", "no-weights"}));
 }
 
-TEST(CliErrors, OutputThatDoesNotFit) {
+TEST(CliErrors, FullDiskDuringOutput) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
   const std::string llama = data_path("llama");
   for (const Words& command : {Words{"spectrum", llama}, Words{"info", llama, "--format", "csv"},
@@ -72,7 +72,7 @@ TEST(CliErrors, OutputThatDoesNotFit) {
   }
 }
 
-TEST(CliErrors, HelpAndCompletionsThatDoNotFit) {
+TEST(CliErrors, FullDiskDuringHelpAndCompletions) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
   for (const Words& command : {Words{"completion", "man"}, Words{"completion", "bash"},
                                Words{"--help"}, Words{"spectrum", "--help"}}) {

@@ -1,4 +1,4 @@
-// Help, version and what is printed for shells and the manual.
+// Help, version, shell completions and the manual page.
 #include <cctype>
 #include <cstring>
 
@@ -13,7 +13,7 @@ const Words kCommands = {"info",   "experts",   "circuits", "spectrum", "weights
                          "matrix", "attention", "predict",  "export",   "explain", "serve",
                          "plan",   "shrink",    "diff",     "lens",     "ablate",  "read"};
 
-/// The words of a command line; what is quoted is one.
+/// The words of a command line. A quoted text is one word.
 Words typed_words(const std::string& line) {
   Words words;
   bool quoted = false, open = false;
@@ -33,7 +33,7 @@ Words typed_words(const std::string& line) {
   return words;
 }
 
-/// The command lines that a command's help shows, each without what the shell would do with it.
+/// The command lines in a command's help, without redirections and other shell syntax.
 std::vector<Words> examples_in(const std::string& help) {
   const std::size_t start = help.find("Examples:\n");
   std::vector<Words> examples;
@@ -122,7 +122,7 @@ std::string token_shard(std::int32_t count) {
   return bytes;
 }
 
-/// A tiny model with a tokenizer that knows a few words, which its files lack.
+/// Copies a tiny model and adds a tokenizer of a few words, which its files lack.
 std::string with_tokenizer(const std::string& model, const TempFolder& folder) {
   const fs::path own = folder.path() / fs::path(model).filename();
   fs::create_directories(own);
@@ -143,7 +143,7 @@ std::string with_tokenizer(const std::string& model, const TempFolder& folder) {
   return own.string();
 }
 
-/// The arguments of an example with names of models that can run it.
+/// The arguments of an example, with model names replaced by models that can run it.
 Words with_models(Words words, const TempFolder& folder) {
   const auto has = [&](const std::string& word) {
     return std::find(words.begin(), words.end(), word) != words.end();
@@ -167,8 +167,8 @@ Words with_models(Words words, const TempFolder& folder) {
   return words;
 }
 
-TEST(HelpExamples, EveryOneRuns) {
-  // Where a user would type them: a folder in which `examples` lies and results may be left.
+TEST(HelpExamples, EveryExampleRuns) {
+  // Runs in a folder that contains `examples` and can receive output files, as for a user.
   const TempFolder folder;
   std::string book;
   while (book.size() < 100'000) book += "To be, or not to be, that is the question.\n";
@@ -183,15 +183,14 @@ TEST(HelpExamples, EveryOneRuns) {
     EXPECT_FALSE(examples.empty()) << command << " has no example";
     for (const Words& words : examples) {
       EXPECT_EQ(words.front(), command);
-      if (command == "serve") continue;  // it runs until it is stopped: see tests/serve/
-      // They need a second model or a plan, or measure for a minute: see tests/features/plan.
+      if (command == "serve") continue;  // runs until it is stopped: see tests/serve/
+      // These need a second model or a plan, or run for a minute: see tests/features/plan.
       if (command == "plan" || command == "shrink" || command == "diff") continue;
       const auto has = [&](const char* word) {
         return std::find(words.begin(), words.end(), word) != words.end();
       };
-      // Without texts to choose from, only a note says what the image of CLIP is for; others say
-      // what a report of two stacks that look at each other lacks, that the lens has no rows of an
-      // encoder, and what memory spectra on a text take.
+      // Some examples print notes: CLIP without texts, a report of an encoder-decoder with two
+      // stacks, the logit lens of an encoder, and the memory of spectra on a text.
       const bool notes = has("CLIP") || has("--activations") ||
                          (command == "report" && (has("--target") || has("--target-file"))) ||
                          (command == "lens" && has("--target-file"));
@@ -210,7 +209,7 @@ TEST(CliHelp, CompletionsAndTheManualKnowEveryCommand) {
     for (const std::string& command : kCommands) {
       EXPECT_TRUE(contains(text, command)) << kind << " lacks " << command;
     }
-    // The manual writes a dash so that it can be copied.
+    // The manual page escapes hyphens so that they can be copied.
     EXPECT_TRUE(contains(text, kind == "man" ? "\\-\\-per\\-head" : "per-head")) << kind;
   }
   const std::string help = output_of({"completion", "--help"});

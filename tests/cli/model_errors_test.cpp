@@ -1,11 +1,11 @@
-// Models that are refused: one line on stderr, nothing on stdout, the exit code of its kind.
+// Rejected models: one line on stderr, nothing on stdout, and the matching exit code.
 #include "tests/support/refusals.h"
 #include "tests/support/tiny_llama.h"
 
 namespace attnscope::test {
 namespace {
 
-/// A folder of broken models, each named by its fault.
+/// A folder of broken models, each named after its error.
 class BrokenModels : public testing::Test {
  protected:
   void with_weights(const std::string& name, std::string_view bytes) const {
@@ -66,7 +66,7 @@ TEST_F(BrokenModels, BadFiles) {
                 });
 }
 
-TEST_F(BrokenModels, Unsupported) {
+TEST_F(BrokenModels, UnsupportedModels) {
   folder_.write("only-h5/config.json", TinyLlama().config.dump());
   folder_.write("only-h5/tf_model.h5", "HDF");
   folder_.write("old/model.gguf", std::string("GGUF\1\0\0\0", 8));
@@ -111,7 +111,7 @@ TEST_F(BrokenModels, Unsupported) {
           {"quantised", {"spectrum", path("quantised")}, {q, "quanto"}},
       });
 
-  // What cannot be decoded is listed all the same, and is in nobody's way.
+  // A tensor that cannot be decoded is still listed and does not block the others.
   const json report = report_of({"info", path("undecoded")});
   const auto listed = std::find_if(report["rows"].begin(), report["rows"].end(),
                                    [&](const json& row) { return row["name"] == q; });
@@ -122,12 +122,12 @@ TEST_F(BrokenModels, Unsupported) {
   EXPECT_EQ(report_of({"spectrum", path("undecoded"), "--matrix", "k,v"})["rows"].size(), 4u);
 }
 
-TEST_F(BrokenModels, AMistypedArchitectureIsSuggested) {
+TEST_F(BrokenModels, SuggestsAKnownArchitecture) {
   with_config("lama", "model_type", "lama");
   with_config("gpt-neox", "model_type", "gpt-neox");
   expect_refusal({"info", path("lama")}, kUnsupported, {"'lama'", "did you mean 'llama'"});
   expect_refusal({"info", path("gpt-neox")}, kUnsupported, {"did you mean 'gpt_neox'"});
-  // Near, and of another kind: all that transformers knows, and generations to come.
+  // Similar names of other architectures: all that transformers knows, and later versions.
   for (const char* other :
        {"llava", "llama5", "mllama", "ministral", "mistral3", "pixtral", "plbart", "beit", "ibert",
         "deberta", "dpt", "gemma5", "qwen4", "t5gemma2", "phi5", "gpt3"}) {
@@ -139,7 +139,7 @@ TEST_F(BrokenModels, AMistypedArchitectureIsSuggested) {
   }
 }
 
-TEST_F(BrokenModels, NamesFromFilesCannotDriveTheTerminal) {
+TEST_F(BrokenModels, StripsTerminalEscapesFromFileContents) {
   // ESC, a line feed, DEL, and CSI as one C1 character.
   const std::string hostile =
       "evil\x1b[31m\n\x7f\xc2\x9b"

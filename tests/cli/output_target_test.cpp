@@ -27,7 +27,7 @@ class Replaced : public testing::TestWithParam<bool> {
   TempFolder folder_;
 };
 
-TEST_P(Replaced, TakesItsNameOnlyWhenItIsWhole) {
+TEST_P(Replaced, AppearsOnlyWhenComplete) {
   folder_.write("rows", "before");
   {
     ReplacedFile file(path(), GetParam());
@@ -42,7 +42,7 @@ TEST_P(Replaced, TakesItsNameOnlyWhenItIsWhole) {
   EXPECT_EQ(files_in(folder_.path()), Words{"rows"});
 }
 
-TEST_P(Replaced, MayBeReadAsTheUsersMaskAllows) {
+TEST_P(Replaced, HasThePermissionsOfTheUmask) {
   const mode_t before = umask(027);
   {
     ReplacedFile file(path(), GetParam());
@@ -54,7 +54,7 @@ TEST_P(Replaced, MayBeReadAsTheUsersMaskAllows) {
   EXPECT_EQ(status.st_mode & 0777, 0640u);
 }
 
-TEST_P(Replaced, TwoRunsToOneNameDoNotDisturbEachOther) {
+TEST_P(Replaced, TwoRunsCanWriteTheSameName) {
   ReplacedFile first(path(), GetParam()), second(path(), GetParam());
   write_to(first, "first");
   write_to(second, "second");
@@ -65,7 +65,7 @@ TEST_P(Replaced, TwoRunsToOneNameDoNotDisturbEachOther) {
   EXPECT_EQ(files_in(folder_.path()), Words{"rows"});
 }
 
-TEST_P(Replaced, CleansWhatAKilledRunLeft) {
+TEST_P(Replaced, RemovesFilesThatAKilledRunLeft) {
   folder_.write(".rows.attnscope-tmp", "left, and longer than what is written next");
   ReplacedFile file(path(), GetParam());
   write_to(file, "whole");
@@ -74,7 +74,7 @@ TEST_P(Replaced, CleansWhatAKilledRunLeft) {
   EXPECT_EQ(files_in(folder_.path()), Words{"rows"});
 }
 
-TEST_P(Replaced, TakesNamesAsLongAsThereMayBe) {
+TEST_P(Replaced, AcceptsTheLongestFileName) {
   const fs::path longest = folder_.path() / std::string(255, 'x');
   ReplacedFile file(longest, GetParam());
   file.replace();
@@ -84,7 +84,7 @@ TEST_P(Replaced, TakesNamesAsLongAsThereMayBe) {
 INSTANTIATE_TEST_SUITE_P(File, Replaced, testing::Bool(),
                          [](const auto& unnamed) { return unnamed.param ? "Unnamed" : "Hidden"; });
 
-/// Puts an empty folder over /proc, for this process alone. False where that is not allowed.
+/// Mounts an empty folder over /proc for this process only. False if that is not allowed.
 bool hide_proc() {
 #ifdef __linux__
   return (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
@@ -95,8 +95,8 @@ bool hide_proc() {
 #endif
 }
 
-// A chroot often has none, and a file without a name gets its name there.
-TEST(ReplacedFile, TakesItsNameWithoutProc) {
+// A chroot often has no /proc, which is the usual way to name an unnamed file.
+TEST(ReplacedFile, WorksWithoutProc) {
   enum Answer { kReplaced, kFailed, kNotAllowed };
   const TempFolder folder;
   const fs::path path = folder.path() / "rows";
@@ -121,8 +121,7 @@ TEST(ReplacedFile, TakesItsNameWithoutProc) {
   EXPECT_EQ(files_in(folder.path()), Words{"rows"});
 }
 
-/// Writes `megabytes` to the target in a process of its own. Returns the most memory it took, in
-/// MB.
+/// Writes `megabytes` to the target in a separate process. Returns its peak memory in MB.
 long memory_to_write(const std::string& path, int megabytes) {
   const pid_t child = fork();
   if (child == 0) {
@@ -142,7 +141,7 @@ long memory_to_write(const std::string& path, int megabytes) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 
-TEST(OutputTarget, HoldsLittleOfALongOutput) {
+TEST(OutputTarget, LongOutputNeedsLittleMemory) {
   const TempFolder folder;
   const std::string out = (folder.path() / "rows").string();
   EXPECT_LT(memory_to_write("", 200), 50);
@@ -150,7 +149,7 @@ TEST(OutputTarget, HoldsLittleOfALongOutput) {
   EXPECT_EQ(fs::file_size(out), 200u << 20);
 }
 
-TEST(OutputTarget, CopiesALongOutputWhole) {
+TEST(OutputTarget, CopiesLongOutputCompletely) {
   const TempFolder folder;
   const fs::path pipe = folder.path() / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -181,7 +180,7 @@ TEST(OutputTarget, CopiesALongOutputWhole) {
   EXPECT_TRUE(read_bytes == expected) << read_bytes.size() << " of " << expected.size() << " bytes";
 }
 
-TEST(OutputTarget, SaysWhereTheOutputIsKeptMeanwhile) {
+TEST(OutputTarget, NamesTheTemporaryFolder) {
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before == nullptr ? "" : before;
   setenv("TMPDIR", "/nowhere", 1);

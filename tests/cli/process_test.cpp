@@ -1,5 +1,5 @@
-// The program among others: closed pipes, interrupts, files replaced in one step, files that
-// change.
+// The program and other processes: closed pipes, interrupts, atomically written files, and files
+// that change during a run.
 #include <csignal>
 #include <random>
 #include <thread>
@@ -13,13 +13,13 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-/// More than any pipe takes in at once.
+/// More output than any pipe buffers.
 const Words kLongOutput = {"spectrum", source_path("examples/shakespeare-llama"),
                            "--values", "--per-head",
                            "--matrix", "q,o,qk",
                            "--format", "csv"};
 
-TEST(CliPipe, AReaderThatIsGoneIsNoError) {
+TEST(CliPipe, AClosedPipeIsNotAnError) {
   for (const bool ignores_sigpipe : {false, true}) {
     for (const Words& command :
          {kLongOutput, Words{"spectrum", data_path("bert")}, Words{"info", data_path("bert")},
@@ -30,7 +30,7 @@ TEST(CliPipe, AReaderThatIsGoneIsNoError) {
           run_attnscope(command, {.out = Reader::gone, .ignores_sigpipe = ignores_sigpipe});
       EXPECT_EQ(run.err, "");
       EXPECT_FALSE(run.timed_out);
-      // Either way a shell stays silent.
+      // The shell prints nothing in either case.
       EXPECT_TRUE(run.signal == SIGPIPE || run.exit_code == 0)
           << "signal " << run.signal << ", exit code " << run.exit_code;
     }
@@ -56,7 +56,7 @@ TEST(CliOut, ReplacesItsFileAndLeavesNothingElse) {
   EXPECT_EQ(files_in(folder.path()), Words{"rows"});
 }
 
-TEST(CliOut, ALinkStaysALink) {
+TEST(CliOut, WritesThroughASymbolicLink) {
   const TempFolder folder;
   const fs::path real = folder.write("real/rows", "before"), link = folder.path() / "link";
   fs::create_symlink(real, link);
@@ -66,7 +66,7 @@ TEST(CliOut, ALinkStaysALink) {
   EXPECT_EQ(files_in(folder.path() / "real"), Words{"rows"});
 }
 
-TEST(CliOut, KeepsTheOldFileWhereTheRunFails) {
+TEST(CliOut, KeepsTheOldFileIfTheRunFails) {
   const TempFolder folder;
   TinyLlama undecoded;
   undecoded.attention(1, 'v') = zero_tensor(TinyLlama::attention_name(1, 'v'), "F4", 4, {8, 16});
@@ -75,7 +75,7 @@ TEST(CliOut, KeepsTheOldFileWhereTheRunFails) {
     const std::string out = folder.write("out/" + name, "before").string();
     expect_refusal({"matrix", model, "--layer", "1", "--matrix", "v", "--out", out}, 5, {"F4"});
     EXPECT_EQ(read_file(out), "before");
-    if (name.ends_with(".npy")) continue;  // which holds an array, no rows
+    if (name.ends_with(".npy")) continue;  // an array, not rows
     expect_refusal({"spectrum", model, "--out", out}, 5, {"F4"});
     expect_refusal({"spectrum", model, "--layers", "9", "--out", out}, 2, {"--layers"});
     expect_refusal({"spectrum", data_path("absent"), "--out", out}, 3, {"absent"});
@@ -86,13 +86,13 @@ TEST(CliOut, KeepsTheOldFileWhereTheRunFails) {
   EXPECT_EQ(files_in(folder.path() / "out"), (Words{"rows.csv", "rows.npy"}));
 }
 
-TEST(CliOut, WritesToAPipeThatHasAName) {
+TEST(CliOut, WritesToANamedPipe) {
   const TempFolder folder;
   EXPECT_EQ(output_of({"info", data_path("bert"), "--out", "/dev/stdout"}),
             output_of({"info", data_path("bert")}));
 }
 
-/// One matrix of bfloat16 that stands for every projection: each takes a second or more.
+/// One bfloat16 matrix that is shared by all projections: each takes a second or more.
 class LongRun : public testing::Test {
  protected:
   static constexpr std::int64_t kWidth = 3000;
@@ -101,7 +101,7 @@ class LongRun : public testing::Test {
     std::string bytes(static_cast<std::size_t>(kWidth * kWidth) * 2, '\0');
     std::minstd_rand random(1);
     for (std::size_t at = 0; at < bytes.size(); at += 2) {
-      // Sign and last bits at random, exponents of 1 and a little less: finite whatever comes.
+      // Random sign and mantissa bits, exponents of 1 and slightly below: always finite.
       const std::uint32_t bits = 0x3F00u | (random() & 0x80FFu);
       bytes[at] = static_cast<char>(bits & 0xFF);
       bytes[at + 1] = static_cast<char>(bits >> 8);
@@ -127,7 +127,7 @@ class LongRun : public testing::Test {
   std::string out() const { return (folder_.path() / "out/rows").string(); }
   Words files() const { return files_in(folder_.path() / "out"); }
 
-  /// Waits until the run has opened its output, which it does before the work.
+  /// Waits until the run has opened its output, which happens before the computation.
   void wait_for_work(RunningCommand& run) const {
     ASSERT_TRUE(run.wait_until([&] { return run.has_open_in(folder_.path() / "out"); }));
     std::this_thread::sleep_for(200ms);
@@ -163,7 +163,7 @@ TEST_F(LongRun, AnInterruptKeepsTheOldFile) {
   EXPECT_EQ(read_file(out()), "before");
 }
 
-TEST_F(LongRun, APoliteKillAndALostTerminalSayWhichTheyWere) {
+TEST_F(LongRun, SigtermAndSighupSetTheExitStatus) {
   for (const int signal : {SIGTERM, SIGHUP}) {
     RunningCommand run(command_ + Words{"--out", out()});
     wait_for_work(run);
@@ -176,14 +176,14 @@ TEST_F(LongRun, APoliteKillAndALostTerminalSayWhichTheyWere) {
   }
 }
 
-TEST_F(LongRun, KilledAtAnyMomentItLeavesNoFile) {
+TEST_F(LongRun, AKillAtAnyMomentLeavesNoPartialFile) {
   std::minstd_rand random(3);
   for (int kill = 0; kill < 25; ++kill) {
     RunningCommand run({"info", source_path("examples/shakespeare-llama"), "--out", out()});
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 12'000));
     run.send(SIGKILL);
     run.wait();
-    // Between its two names a whole file has a hidden one, which the next run takes away.
+    // A complete file may still have its hidden temporary name. The next run removes it.
     const Words left = files();
     const bool hidden = left == Words{".rows.attnscope-tmp"};
     EXPECT_TRUE(hidden || left.empty() || left == Words{"rows"}) << left.front();
@@ -194,7 +194,7 @@ TEST_F(LongRun, KilledAtAnyMomentItLeavesNoFile) {
   }
 }
 
-TEST_F(LongRun, AnInterruptOfARunToStdoutPrintsNoData) {
+TEST_F(LongRun, AnInterruptPrintsNoDataToStdout) {
   RunningCommand run(command_);
   ASSERT_TRUE(run.wait_until([&] { return run.handles(SIGINT); }));
   std::this_thread::sleep_for(300ms);
@@ -202,11 +202,11 @@ TEST_F(LongRun, AnInterruptOfARunToStdoutPrintsNoData) {
   expect_interrupted(run.wait());
 }
 
-TEST_F(LongRun, AFileThatShrinksWhileItIsReadIsAnError) {
-  // One thread, so that most of the reading is still to be done.
+TEST_F(LongRun, AFileTruncatedDuringTheRunIsAnError) {
+  // One thread, so that most of the file is still unread.
   RunningCommand run(command_ + Words{"--threads", "1", "--out", out()});
   wait_for_work(run);
-  fs::resize_file(model_, 4096);  // the header stays
+  fs::resize_file(model_, 4096);  // the header remains
   const RunResult result = run.wait();
   EXPECT_EQ(result.signal, 0);
   EXPECT_EQ(result.exit_code, 3) << result.err;
@@ -215,7 +215,7 @@ TEST_F(LongRun, AFileThatShrinksWhileItIsReadIsAnError) {
   EXPECT_EQ(files(), Words{});
 }
 
-TEST_F(LongRun, AFileThatWasCutBeforeIsABadFile) {
+TEST_F(LongRun, AFileTruncatedBeforeTheRunIsABadFile) {
   fs::resize_file(model_, fs::file_size(model_) - 1);
   expect_refusal(command_, 4, {model_, "'w'"});
   fs::remove(model_);

@@ -8,7 +8,7 @@
 namespace attnscope::test {
 namespace {
 
-/// What a run of `seconds`, that is asked for progress ten times a second, leaves in a log.
+/// The log of a run of `seconds` that reports progress ten times per second.
 std::string log_of(ProgressMode mode, double seconds, std::size_t items = 8) {
   std::FILE* file = std::tmpfile();
   {
@@ -35,7 +35,7 @@ std::string log_of(ProgressMode mode, double seconds, std::size_t items = 8) {
   return text;
 }
 
-TEST(ProgressLine, InALogIsALineEveryTenSeconds) {
+TEST(ProgressLine, WritesALogLineEveryTenSeconds) {
   EXPECT_EQ(log_of(ProgressMode::always, 9), "");
   EXPECT_EQ(log_of(ProgressMode::always, 29),
             "spectrum: 3 of 8 matrices, 3.0 of 8.0 MB, 0:10 so far\n"
@@ -43,12 +43,12 @@ TEST(ProgressLine, InALogIsALineEveryTenSeconds) {
             "matrices/s\n");
 }
 
-TEST(ProgressLine, OfOneItemIsInTheSingular) {
+TEST(ProgressLine, UsesTheSingularForOneItem) {
   EXPECT_EQ(log_of(ProgressMode::always, 11, /*items=*/1),
             "spectrum: 1 of 1 matrix, 3.0 of 8.0 MB, 0:10 so far\n");
 }
 
-TEST(ProgressLine, IsOnlyInALogWhereItIsAskedFor) {
+TEST(ProgressLine, IsInALogOnlyOnRequest) {
   EXPECT_EQ(log_of(ProgressMode::automatic, 29), "");
   EXPECT_EQ(log_of(ProgressMode::never, 29), "");
 }

@@ -1,4 +1,4 @@
-// Progress of a run, as a terminal and a log see it.
+// Progress of a run on a terminal and in a log.
 #include "tests/support/tiny_llama.h"
 
 namespace attnscope::test {
@@ -22,7 +22,7 @@ std::string slow_model(const TempFolder& folder) {
   return folder.write("slow.safetensors", safetensors_bytes(tensors)).string();
 }
 
-TEST(CliProgress, IsShownOnATerminalWithRateAndTimeLeftAndWipedAtTheEnd) {
+TEST(CliProgress, IsShownOnATerminalAndErasedAtTheEnd) {
   const TempFolder folder;
   const Words command = {"spectrum",  slow_model(folder),
                          "--layout",  (folder.path() / "layout.json").string(),

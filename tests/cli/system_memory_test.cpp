@@ -1,4 +1,4 @@
-// What the program says where the system gives it no more memory.
+// Error message when the system refuses to allocate more memory.
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -9,15 +9,15 @@ namespace attnscope::test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool kReservesAddresses = true;  // sanitizers do, terabytes of them
+constexpr bool kReservesAddresses = true;  // sanitizers reserve terabytes of addresses
 #elif defined(__has_feature)
 constexpr bool kReservesAddresses = __has_feature(address_sanitizer);
 #else
 constexpr bool kReservesAddresses = false;
 #endif
 
-// The tokenizer's alignments of 12 MB of text take a hundred times as much.
-TEST(SystemMemory, ThatEndsInRustIsOneLine) {
+// The tokenizer's alignments of 12 MB of text take a hundred times as much memory.
+TEST(SystemMemory, FailedAllocationInRustIsOneLine) {
   const Words command = {ATTNSCOPE_COMMAND};
   if (kReservesAddresses || command.size() > 1) GTEST_SKIP() << "not its own addresses";
   const TempFolder folder;

@@ -1,4 +1,4 @@
-// Arguments that are refused: one line on stderr, nothing on stdout, the exit code of its kind.
+// Rejected arguments: one line on stderr, nothing on stdout, and the matching exit code.
 #include "tests/support/refusals.h"
 
 namespace attnscope::test {
@@ -6,7 +6,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(CliErrors, KernelsThatAreNone) {
+TEST(CliErrors, UnknownKernels) {
   for (const char* wish : {"AVX2", "avx512", " none"}) {
     expect_refusals(kUsage, {{wish, {"spectrum", data_path("llama")}, {"ATTNSCOPE_KERNELS", wish}}},
                     {.environment = {{"ATTNSCOPE_KERNELS", wish}}});
@@ -14,7 +14,7 @@ TEST(CliErrors, KernelsThatAreNone) {
   output_of({"info", "--system"}, {.environment = {{"ATTNSCOPE_KERNELS", ""}}});
 }
 
-TEST(CliErrors, Usage) {
+TEST(CliErrors, InvalidArguments) {
   const std::string llama = data_path("llama"), bert = data_path("bert"), gpt2 = data_path("gpt2");
   const Words spectrum = {"spectrum", llama}, matrix = {"matrix", llama};
   const Words layer0 = {"--layer", "0", "--matrix"};
@@ -159,7 +159,7 @@ TEST(CliErrors, Usage) {
       });
 }
 
-TEST(CliErrors, AValueThatShouldFollowAnEqualsSign) {
+TEST(CliErrors, MissingValueAfterAnEqualsSign) {
   const std::string llama = data_path("llama");
   for (const char* value : {"centred", "center", "gain"}) {
     expect_refusal({"circuits", llama, "--fold-norm", value}, kUsage, {"--fold-norm: its value"});
@@ -172,7 +172,7 @@ TEST(CliErrors, AValueThatShouldFollowAnEqualsSign) {
             output_of({"circuits", "gain", "--fold-norm=gain"}, {.folder = folder.path()}));
 }
 
-TEST(CliErrors, ATextThatIsTooShortForOneSequence) {
+TEST(CliErrors, TextShorterThanOneSequence) {
   const TempFolder folder;
   const std::string text = folder.write("short.txt", "To be").string();
   const Words attention = {"attention", source_path("examples/shakespeare-gpt2"), "--text-file",
@@ -183,7 +183,7 @@ TEST(CliErrors, ATextThatIsTooShortForOneSequence) {
                  {"not for the 99 of --sequences"});
 }
 
-TEST(CliErrors, RemoteHasNoEffectOnWhatIsHere) {
+TEST(CliErrors, RemoteOptionHasNoEffectOnLocalModels) {
   const std::string llama = data_path("llama");
   for (const Words& command :
        {Words{"spectrum", llama}, Words{"spectrum", llama, "--tensor", "lm_head.weight"}}) {
@@ -195,7 +195,7 @@ TEST(CliErrors, RemoteHasNoEffectOnWhatIsHere) {
   }
 }
 
-TEST(CliErrors, ListsMayHaveBlanks) {
+TEST(CliErrors, ListsMayContainSpaces) {
   const std::string llama = data_path("llama");
   const auto printed = [&](const Words& options) {
     return output_of(Words{"spectrum", llama, "--format", "json"} + options);
@@ -210,19 +210,19 @@ TEST(CliErrors, ListsMayHaveBlanks) {
   expect_refusal({"spectrum", llama, "--matrix", "q, "}, kUsage, {"--matrix"});
 }
 
-TEST(CliErrors, MistypedOptionWithoutACommandIsSuggested) {
+TEST(CliErrors, SuggestsAMistypedOptionWithoutACommand) {
   expect_refusal({"--versoin"}, kUsage, {"--versoin", "--version"});
   expect_refusal({"--hlep"}, kUsage, {"--hlep", "--help"});
 }
 
-TEST(CliErrors, SwappedLettersAreSuggested) {
+TEST(CliErrors, SuggestsSwappedLetters) {
   const std::string llama = data_path("llama");
   expect_refusal({"ifno", llama}, kUsage, {"did you mean 'info'"});
   expect_refusal({"spectrum", llama, "--matrix", "dwon"}, kUsage, {"did you mean 'down'"});
   expect_refusal({"spectrum", llama, "--format", "cvs"}, kUsage, {"did you mean 'csv'"});
 }
 
-TEST(CliErrors, ALayerThatOneOfSeveralModelsLacksNamesThatModel) {
+TEST(CliErrors, NamesTheModelThatLacksALayer) {
   // albert has 4 layers, gpt2 has 2.
   expect_refusal({"spectrum", data_path("albert"), data_path("gpt2"), "--layers", "3"}, kUsage,
                  {"--layers", "gpt2"});

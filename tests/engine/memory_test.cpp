@@ -1,5 +1,5 @@
-// What runs hold in memory, beside the files that they map: rows stream, and a large matrix is read
-// in parts.
+// Memory of runs in addition to mapped files: rows are streamed, and a large matrix is read in
+// blocks.
 #include <map>
 
 #include "tests/features/attention/attention_model.h"
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kMegabyte = 1'000'000;
 
-/// The exit code is 0, nothing is said, and the most in memory is returned.
+/// Peak memory of a command that must exit with 0 and print nothing on stderr.
 std::uint64_t peak_of(const Words& command) {
   SCOPED_TRACE(command_text(command));
   const RunResult run =
@@ -25,7 +25,7 @@ std::uint64_t peak_of(const Words& command) {
   return run.peak_bytes;
 }
 
-/// Narrow layers with many heads: nearly all that is held is rows.
+/// Narrow layers with many heads, so that rows take nearly all of the memory.
 std::string many_heads(const TempFolder& folder, std::int64_t layers) {
   constexpr std::int64_t kHeads = 32, kWidth = 64;
   TinyLlama model(0);
@@ -50,7 +50,7 @@ std::size_t lines_in(const fs::path& path) {
 }
 
 TEST(Memory, CompositionOfManyHeadsStreams) {
-  // 0.6 million rows, which would take 0.7 GB together.
+  // 0.6 million rows, which would take 0.7 GB at once.
   constexpr std::int64_t kLayers = 20, kPairs = kLayers * (kLayers - 1) / 2;
   constexpr std::size_t kRows = kPairs * 3 * 32 * 32;
   const TempFolder folder;
@@ -64,10 +64,10 @@ TEST(Memory, CompositionOfManyHeadsStreams) {
   }
 }
 
-TEST(Memory, ALargeMatrixIsReadInParts) {
+TEST(Memory, ReadsALargeMatrixInBlocks) {
   const TempFolder folder;
   const LlamaLayer layer(folder);
-  // 67 MB of them are its Gram matrix's triangle; as float32 it would be 235 MB alone.
+  // The triangle of the Gram matrix takes 67 MB. The matrix in float32 alone would take 235 MB.
   const std::uint64_t peak =
       peak_of({"spectrum", layer.weights, "--layout", layer.layout, "--matrix", "gate", "--layers",
                "0", "--memory", "100M", "--threads", "1", "--quiet", "--format", "csv"});
@@ -75,7 +75,7 @@ TEST(Memory, ALargeMatrixIsReadInParts) {
   EXPECT_GT(peak, 60 * kMegabyte) << "was it measured?";
 }
 
-/// Three layers, in which moments, copies of weights and factors are most of what a plan holds.
+/// Three layers in which second moments, weight copies and factors take most of a plan's memory.
 std::string wide_layers(const TempFolder& folder) {
   constexpr std::int64_t kWidth = 512, kMlp = 1408, kHeads = 8, kKvHeads = 4, kHeadDim = 64;
   TinyLlama model(3);
@@ -109,7 +109,7 @@ std::uint64_t declared_byte_count(const std::string& notes) {
   return std::stoull(notes.substr(found + before.size())) * kMegabyte;
 }
 
-TEST(Memory, PlansTakeWhatTheySay) {
+TEST(Memory, PlansStayWithinTheDeclaredMemory) {
   const TempFolder folder;
   const std::string model = wide_layers(folder);
   const auto file = fs::file_size(fs::path(model) / "model.safetensors");

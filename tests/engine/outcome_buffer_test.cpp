@@ -1,4 +1,4 @@
-// What waits for its turn comes back as it was, be it from memory or from a file.
+// Buffered outcomes are returned unchanged, whether they were in memory or in a file.
 #include "attnscope/engine/outcome_buffer.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace attnscope::test {
 namespace {
 
-/// Exact, but for the order of what has none.
+/// Exact text of the outcomes. Unordered entries are sorted.
 std::string text_of(const std::vector<Outcome>& outcomes) {
   std::string text;
   for (const Outcome& outcome : outcomes) {
@@ -26,7 +26,7 @@ std::string text_of(const std::vector<Outcome>& outcomes) {
   return text;
 }
 
-/// Every type of value, alone and inside others.
+/// Every type of value, alone and nested.
 Record odd_record() {
   using List = Value::List;
   constexpr double kTiny = std::numeric_limits<double>::denorm_min();
@@ -73,7 +73,7 @@ std::vector<std::vector<Outcome>> odd_outcomes() {
   return jobs;
 }
 
-TEST(OutcomeBuffer, GivesBackWhatWasPut) {
+TEST(OutcomeBuffer, ReturnsWhatWasPut) {
   const auto jobs = odd_outcomes();
   for (const std::size_t memory_bytes : {0, 1, 2000, 20'000, 1 << 30}) {
     SCOPED_TRACE(std::to_string(memory_bytes) + " bytes");
@@ -95,12 +95,12 @@ TEST(OutcomeBuffer, GivesBackWhatWasPut) {
         EXPECT_EQ(text_of(buffer.get(job + 1)), text_of(jobs[job + 1]));
       }
     }
-    buffer.put(3, jobs[3]);  // there is room again
+    buffer.put(3, jobs[3]);  // the buffer has room again
     EXPECT_EQ(text_of(buffer.get(3)), text_of(jobs[3]));
   }
 }
 
-TEST(OutcomeBuffer, TakesFromManyThreads) {
+TEST(OutcomeBuffer, AcceptsOutcomesFromManyThreads) {
   const auto jobs = odd_outcomes();
   OutcomeBuffer buffer(3000);
   {

@@ -1,5 +1,4 @@
-// What a run promises whatever it computes: the order of rows, what is shared, kept and told, and
-// how it ends.
+// Guarantees of every run: the order of rows, what is shared, stored and reported, and how it ends.
 #include "attnscope/engine/runner.h"
 
 #include <gtest/gtest.h>
@@ -26,9 +25,9 @@ fs::path path_of_data(const std::string& name) {
   return fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data" / name;
 }
 
-// ---- An analysis that only tells that it ran ----------------------------------------------------
+// ---- An analysis that only counts its calls -----------------------------------------------------
 
-/// What the items of a test share; analyses are plain functions.
+/// State shared by the items of a test, because analyses are plain functions.
 std::atomic<int> computed;
 std::stop_source* stop_at_third = nullptr;
 
@@ -37,7 +36,7 @@ std::vector<Outcome> tell(const WorkItem& item, const ModelSource&, const Comput
   std::this_thread::sleep_for(2ms);
   if (is_third && stop_at_third != nullptr) {
     stop_at_third->request_stop();
-    // The item is told of it a moment later.
+    // The item receives the stop request slightly later.
     for (int step = 0; step < 5000 && !compute.stop.stop_requested(); ++step) {
       std::this_thread::sleep_for(1ms);
     }
@@ -52,7 +51,7 @@ std::vector<Outcome> tell(const WorkItem& item, const ModelSource&, const Comput
   return outcomes;
 }
 
-/// Later layers are larger, but for every fifth.
+/// Later layers are larger, except every fifth.
 Cost cost(const WorkItem& item, const ModelSource&) {
   const std::int64_t layer = *item.layer;
   return {layer % 5 == 0 ? 0.0 : static_cast<double>(layer),
@@ -107,7 +106,7 @@ class RunnerTest : public testing::Test {
     return all;
   }
 
-  /// A second run finds what the first one kept, and computes only the rest.
+  /// A second run finds what the first one stored, and computes only the rest.
   void expect_goes_on() {
     const long kept = stored_items();
     computed = 0;
@@ -124,7 +123,7 @@ class RunnerTest : public testing::Test {
   Plan plan_{.analysis = &kTelling};
 };
 
-TEST_F(RunnerTest, RowsComeInThePlansOrderWhateverThreadsAndMemory) {
+TEST_F(RunnerTest, RowOrderDoesNotDependOnThreadsAndMemory) {
   for (const int threads : {1, 2, 7}) {
     for (const std::uint64_t memory_bytes : {0, 1, 9'000'000, 1'000'000'000}) {
       computed = 0;
@@ -135,7 +134,7 @@ TEST_F(RunnerTest, RowsComeInThePlansOrderWhateverThreadsAndMemory) {
   }
 }
 
-TEST_F(RunnerTest, NothingToDoIsAReportWithoutRows) {
+TEST_F(RunnerTest, AnEmptyPlanGivesAReportWithoutRows) {
   plan_.items.clear();
   EXPECT_TRUE(numbers({.threads = 3}).empty());
   Store store = open_store();
@@ -150,7 +149,7 @@ TEST_F(RunnerTest, ASecondRunComputesNothing) {
   EXPECT_EQ(computed, kLayers);
 }
 
-TEST_F(RunnerTest, AStopBeforeItComputesNothing) {
+TEST_F(RunnerTest, AStopBeforeTheStartComputesNothing) {
   std::stop_source stop;
   stop.request_stop();
   Store store = open_store();
@@ -158,7 +157,7 @@ TEST_F(RunnerTest, AStopBeforeItComputesNothing) {
   EXPECT_EQ(computed, 0);
 }
 
-TEST_F(RunnerTest, AStopWithinItKeepsWhatIsFinished) {
+TEST_F(RunnerTest, AStopDuringTheRunKeepsFinishedItems) {
   for (const int threads : {1, 3}) {
     fs::remove(store_path());
     computed = 0;
@@ -177,7 +176,7 @@ TEST_F(RunnerTest, AStopWithinItKeepsWhatIsFinished) {
   }
 }
 
-/// Takes some rows, then fails as a full disk would.
+/// Accepts some rows, then fails as if the disk were full.
 class FailingSink : public ReportCollector {
  public:
   explicit FailingSink(std::size_t rows) : rows_(rows) {}
@@ -193,7 +192,7 @@ class FailingSink : public ReportCollector {
   std::size_t rows_;
 };
 
-TEST_F(RunnerTest, WhatTheSinkThrowsEndsTheRun) {
+TEST_F(RunnerTest, AnExceptionOfTheSinkEndsTheRun) {
   for (const std::size_t rows : {std::size_t{0}, std::size_t{4}}) {
     fs::remove(store_path());
     FailingSink sink(rows);
@@ -210,7 +209,7 @@ TEST_F(RunnerTest, WhatTheSinkThrowsEndsTheRun) {
   }
 }
 
-TEST_F(RunnerTest, WhatTheProgressCallbackThrowsEndsTheRun) {
+TEST_F(RunnerTest, AnExceptionOfTheProgressCallbackEndsTheRun) {
   const auto give_up = [&](const Progress& progress) {
     if (progress.items_done > 1) throw std::runtime_error("enough");
   };
@@ -229,7 +228,7 @@ TEST_F(RunnerTest, WhatTheProgressCallbackThrowsEndsTheRun) {
   EXPECT_EQ(computed + kept, 500);
 }
 
-TEST_F(RunnerTest, SaysWhatExceedsTheMemory) {
+TEST_F(RunnerTest, NamesItemsThatExceedTheMemory) {
   const auto notes_with = [&](std::uint64_t memory_bytes) {
     ReportCollector rows;
     run_plan(plan_, sources_, {.command = "spectrum"}, {.memory_bytes = memory_bytes}, rows);
@@ -252,7 +251,7 @@ std::vector<Outcome> counted_spectra(const WorkItem& item, const ModelSource& so
   return spectrum_analysis().compute(item, source, compute);
 }
 
-TEST(Runner, EqualWeightsAreComputedOnce) {
+TEST(Runner, ComputesEqualWeightsOnce) {
   std::vector<Model> models;
   models.push_back(Model::open(path_of_data("albert")));
   const std::int64_t layers = models[0].dimensions().layers;
@@ -266,7 +265,7 @@ TEST(Runner, EqualWeightsAreComputedOnce) {
   add_layers(plan, models, std::vector<std::vector<Role>>{roles}, {}, rows);
   computed = 0;
   run_plan(plan, sources_of(models), {.command = "spectrum"}, {.threads = 2}, rows);
-  // Four layers are two groups.
+  // Four layers form two groups of equal weights.
   EXPECT_EQ(layers, 4);
   EXPECT_EQ(computed, 2 * 3);
   const std::int64_t heads = models[0].dimensions().heads.heads;
@@ -280,7 +279,7 @@ TEST(Runner, EqualWeightsAreComputedOnce) {
   EXPECT_EQ(previous, layers - 1);
 }
 
-TEST(Runner, WhatTheFilesLackIsSkippedAndNotKept) {
+TEST(Runner, SkipsMissingTensorsWithoutStoringThem) {
   const TempFolder folder;
   folder.write("part/config.json",
                R"({"model_type":"llama","num_hidden_layers":2,"num_attention_heads":2,)"

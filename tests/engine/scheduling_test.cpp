@@ -1,4 +1,4 @@
-// The same bytes whatever a run may take of the machine.
+// The output has the same bytes for any number of threads and any memory limit.
 #include "tests/support/program.h"
 
 namespace attnscope::test {
@@ -6,14 +6,14 @@ namespace {
 
 class Scheduling : public testing::TestWithParam<std::pair<const char*, Words>> {};
 
-TEST_P(Scheduling, NeitherThreadsNorMemoryChangeAByte) {
-  // Quiet, for what does not fit in the memory is noted.
+TEST_P(Scheduling, ThreadsAndMemoryDoNotChangeTheOutput) {
+  // Quiet, because items that exceed the memory limit cause notes.
   const Words command = GetParam().second + Words{"--format", "json", "--quiet"};
   const std::string first = output_of(command + Words{"--threads", "1"});
   EXPECT_GT(first.size(), 1000u);
   for (const char* threads : {"1", "2", "3", "8"}) {
     for (const Words& memory : {Words{}, Words{"--memory", "1B"}, Words{"--memory", "40M"}}) {
-      // What does not fit is noted on stderr.
+      // Items that exceed the memory limit cause notes on stderr.
       const Words words = command + Words{"--quiet", "--threads", threads} + memory;
       EXPECT_TRUE(output_of(words) == first) << command_text(words);
     }

@@ -1,5 +1,5 @@
-// Every command, stopped at random moments: while it starts, works and writes. It ends within a
-// second and leaves no half of anything; with a store the next run goes on where this one was.
+// Every command, stopped at random moments: during start, computation and output. It ends within a
+// second and leaves no partial output. With a store, the next run resumes.
 #include <chrono>
 #include <csignal>
 #include <map>
@@ -18,17 +18,17 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using StopClock = std::chrono::steady_clock;
 
-/// Stops runs of one command that share a store, and looks at what each of them leaves.
+/// Stops runs of one command that share a store, and checks what each of them leaves.
 class Stops {
  public:
-  /// `reference`: what an undisturbed run prints, or nothing where that would take too long.
+  /// `reference`: output of an undisturbed run, or empty if that would take too long.
   Stops(Words command, bool stores, std::optional<std::string> reference, std::uint64_t seed)
       : command_(std::move(command)), reference_(std::move(reference)), random_(seed) {
     folder_.write("out", "before\n");
     if (stores) command_ = command_ + Words{"--store", store().string()};
   }
 
-  /// One run that is stopped at a moment before `longest`, with its output in a file or not.
+  /// One run that is stopped after at most `longest`, with output to a file or to stdout.
   void stop_once(StopClock::duration longest) {
     const bool to_file = random_() % 2 == 0;
     const int signal = random_() % 2 == 0 ? SIGINT : SIGTERM;
@@ -45,17 +45,17 @@ class Stops {
     const RunResult result = run.wait();
     EXPECT_LT(result.seconds, 1.0);
     EXPECT_FALSE(contains(result.err, "error")) << result.err;
-    if (result.signal != 0) {  // it had not come to main()
+    if (result.signal != 0) {  // before main()
       EXPECT_EQ(result.signal, signal);
       EXPECT_FALSE(has_begun) << "a signal that the program does not handle";
-    } else if (result.exit_code != 0) {  // else it was done before
+    } else if (result.exit_code != 0) {  // else it had finished
       EXPECT_EQ(result.exit_code, 128 + signal) << result.err;
     }
     expect_nothing_half(result, to_file);
     expect_audio_store();
   }
 
-  /// The run that is not stopped: it computes what is missing, and prints what one run would.
+  /// The final run is not stopped. It computes the missing items and prints the complete output.
   void finish() {
     SCOPED_TRACE(command_text(command_));
     const long kept = items();
@@ -78,7 +78,7 @@ class Stops {
 
   long items() const { return number("SELECT count(*) FROM items"); }
 
-  /// 0 before the store has any table.
+  /// 0 if the store has no tables yet.
   long number(const std::string& sql) const {
     if (!fs::exists(store())) return 0;
     try {
@@ -88,10 +88,10 @@ class Stops {
     }
   }
 
-  /// The file is the old one or whole. A run to stdout that is stopped has printed nothing, unless
-  /// the work was done and the signal came between two parts of what it wrote.
+  /// The file is complete, or still the old one. A stopped run to stdout has printed nothing,
+  /// unless it had finished and the signal came between two writes.
   void expect_nothing_half(const RunResult& result, bool to_file) {
-    // What SQLite keeps beside a store belongs to it.
+    // SQLite's additional files belong to the store.
     const std::set<std::string> left = {"out", "rows.sqlite", "rows.sqlite-journal",
                                         "rows.sqlite-shm", "rows.sqlite-wal"};
     for (const std::string& name : files_in(folder_.path())) {
@@ -116,7 +116,7 @@ class Stops {
     }
   }
 
-  /// What is finished can be printed, and is what the whole run prints of it.
+  /// Finished rows can be exported, and equal those of the complete run.
   void expect_audio_store() {
     const long now = items();
     EXPECT_GE(now, items_before_) << "a finished item was lost";
@@ -130,7 +130,7 @@ class Stops {
       return;
     }
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    // A row of --mla is of two items, of which one may be there.
+    // A row of --mla consists of two items, and only one of them may be finished.
     if (!reference_ || contains(command_text(command_), "--mla")) return;
     const std::vector<Row> known = rows_of(*reference_);
     for (const Row& row : rows_of(finished.out)) {
@@ -139,8 +139,8 @@ class Stops {
     }
   }
 
-  /// The cells of a row that are not empty, by their columns. A table has only the columns that its
-  /// rows fill: that of an unfinished run may lack those of the matrices that are still to come.
+  /// The nonempty cells of a row by column name. A table has only the columns that its rows fill,
+  /// so an unfinished run may lack columns of later matrices.
   using Row = std::map<std::string, std::string>;
 
   static std::vector<Row> rows_of(const std::string& csv) {
@@ -183,7 +183,7 @@ std::string small_model(const TempFolder& folder) {
   return model.write(folder, "model");
 }
 
-TEST(Stop, EveryCommandAtRandomMoments) {
+TEST(Stop, EveryCommandStopsAtRandomMoments) {
   const TempFolder folder;
   const std::string model = small_model(folder);
   const Words csv = {"--format", "csv"};
@@ -213,14 +213,14 @@ TEST(Stop, EveryCommandAtRandomMoments) {
     Stops stops(command + csv, stores, reference, ++seed);
     for (int stop = 0; stop < 6; ++stop) stops.stop_once(stop == 0 ? 20ms : whole * 6 / 5);
     stops.finish();
-    // From here on everything is found, so that moments lie in the opening, reading and writing.
+    // All items are stored by now, so the stops fall into opening, reading and writing.
     for (int stop = 0; stop < 3; ++stop) stops.stop_once(40ms);
   }
 }
 
 // ---- Layers of the shape of Llama-3-8B ----------------------------------------------------------
 
-TEST(StopOfLargeLayers, AnyCommandIsOverInASecond) {
+TEST(StopOfLargeLayers, EveryCommandEndsWithinASecond) {
   const TempFolder folder;
   const LlamaLayer layer(folder);
   const auto of_layer = [&](Words command) {
@@ -249,7 +249,7 @@ TEST(StopOfLargeLayers, AnyCommandIsOverInASecond) {
   for (int stop = 0; stop < 2; ++stop) matrix.stop_once(500ms);
 }
 
-TEST(StopOfLargeLayers, TheNextRunGoesOn) {
+TEST(StopOfLargeLayers, TheNextRunResumes) {
   const TempFolder folder;
   const LlamaLayer layer(folder);
   const Words command = {"spectrum", layer.weights, "--layout", layer.layout, "--layers",  "0",

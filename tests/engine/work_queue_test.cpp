@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Notes what runs when; the items of a test share one.
+/// Records what runs when. The items of a test share one recorder.
 class Recorder {
  public:
   /// An item that takes a moment, so that others run at the same time.
@@ -64,7 +64,7 @@ TEST(WorkQueue, RunsTheLargestFirst) {
   EXPECT_EQ(recorder.order(), (std::vector<std::size_t>{1, 3, 2, 0}));
 }
 
-TEST(WorkQueue, RunsEveryItemOnceWhateverTheResources) {
+TEST(WorkQueue, RunsEveryItemOnceForAnyResources) {
   for (const int threads : {-1, 0, 1, 2, 3, 8, 100}) {
     for (const std::uint64_t memory_bytes : {0, 1, 50, 100, 1'000'000}) {
       SCOPED_TRACE(std::to_string(threads) + " threads, " + std::to_string(memory_bytes) +
@@ -85,7 +85,7 @@ TEST(WorkQueue, RunsEveryItemOnceWhateverTheResources) {
   }
 }
 
-TEST(WorkQueue, NothingToDoIsDone) {
+TEST(WorkQueue, FinishesWithoutItems) {
   run_queue({}, {.threads = 4, .on_progress = [](const Progress&) { FAIL(); }});
 }
 
@@ -101,7 +101,7 @@ TEST(WorkQueue, AnItemLargerThanAllMemoryRunsAlone) {
 }
 
 TEST(WorkQueue, ASmallerItemPassesALargerOneThatDoesNotFit) {
-  // The first waits for the third: it would wait for ever if the second kept the third back.
+  // The first item waits for the third, and would wait forever if the second blocked the third.
   std::latch third_ran(1);
   std::vector<QueueItem> items(3);
   items[0] = {.flops = 3, .memory_bytes = 60, .run = [&](const Compute&) { third_ran.wait(); }};
@@ -135,7 +135,7 @@ TEST(WorkQueue, AnExceptionEndsTheRun) {
   }
 }
 
-/// An item that works until it is stopped, and gives up after ten seconds or more.
+/// An item that runs until it is stopped, and gives up after ten seconds or more.
 QueueItem patient_item(std::atomic<int>& under_way) {
   return {.run = [&](const Compute& compute) {
     ++under_way;
@@ -147,7 +147,7 @@ QueueItem patient_item(std::atomic<int>& under_way) {
   }};
 }
 
-TEST(WorkQueue, AnExceptionStopsItemsUnderWay) {
+TEST(WorkQueue, AnExceptionStopsRunningItems) {
   std::atomic<int> under_way = 0;
   std::vector<QueueItem> items = {patient_item(under_way)};
   items.push_back({.run = [&](const Compute&) {
@@ -175,7 +175,7 @@ TEST(WorkQueue, AStopEndsTheRun) {
   }
 }
 
-TEST(WorkQueue, WhatTheProgressCallbackThrowsEndsTheRun) {
+TEST(WorkQueue, AnExceptionOfTheProgressCallbackEndsTheRun) {
   std::atomic<int> under_way = 0;
   std::vector<QueueItem> items(3, patient_item(under_way));
   const auto give_up = [&](const Progress&) { throw std::runtime_error("enough"); };
@@ -183,7 +183,7 @@ TEST(WorkQueue, WhatTheProgressCallbackThrowsEndsTheRun) {
   EXPECT_LE(under_way, 2);
 }
 
-TEST(WorkQueue, TellsOfEachItemOnTheCallersThread) {
+TEST(WorkQueue, ReportsEachItemOnTheCallersThread) {
   std::vector<QueueItem> items(20);
   for (QueueItem& item : items) item.run = [](const Compute&) {};
   const auto caller = std::this_thread::get_id();
@@ -197,10 +197,11 @@ TEST(WorkQueue, TellsOfEachItemOnTheCallersThread) {
   for (std::size_t index = 0; index < told.size(); ++index) EXPECT_EQ(told[index], index);
 }
 
-TEST(WorkQueue, ReadsAheadOfTheItemsUnderWay) {
+TEST(WorkQueue, PrefetchesTheNextItem) {
   std::latch second_prefetched(1);
   std::vector<QueueItem> items(3);
-  // Only the second is prefetched while the first runs: the third is further off than workers are.
+  // Only the second is prefetched while the first runs: with one worker, the queue looks one item
+  // ahead.
   items[0] = {.flops = 3, .bytes = 10, .run = [&](const Compute&) { second_prefetched.wait(); }};
   items[1] = {.flops = 2,
               .bytes = 10,
@@ -210,7 +211,7 @@ TEST(WorkQueue, ReadsAheadOfTheItemsUnderWay) {
   run_queue(items, {.threads = 1});
 }
 
-TEST(WorkQueue, ReadsAheadOnlyWhatFits) {
+TEST(WorkQueue, PrefetchesOnlyWhatFits) {
   std::atomic<bool> running = false;
   std::vector<QueueItem> items(2);
   items[0] = {.flops = 2, .bytes = 40, .memory_bytes = 80, .run = [&](const Compute&) {

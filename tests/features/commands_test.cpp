@@ -1,4 +1,4 @@
-// The descriptions of commands, and what their values stand for.
+// The descriptions of commands and their parameters.
 #include "attnscope/features/all_commands.h"
 #include "attnscope/features/framework/command.h"
 
@@ -20,7 +20,7 @@ using Words = std::vector<std::string>;
 
 const Command& command(std::string_view name) { return *find_command(all_commands(), name); }
 
-/// What is said of words after a command's name, as the command line says it; empty: nothing.
+/// The command line's error message for the words after a command's name; empty if there is none.
 std::string message_of(const Command& command, const Words& words) {
   try {
     parse_words(command, words);
@@ -30,7 +30,7 @@ std::string message_of(const Command& command, const Words& words) {
   return "";
 }
 
-TEST(Commands, NamesAreTheirOwn) {
+TEST(Commands, NamesAreUnique) {
   std::set<std::string> names;
   for (const Command& command : all_commands()) {
     SCOPED_TRACE(command.name);
@@ -49,7 +49,7 @@ TEST(Commands, NamesAreTheirOwn) {
   }
 }
 
-TEST(Commands, SpeakOfParametersThatTheyHave) {
+TEST(Commands, RefersOnlyToParametersThatExist) {
   for (const Command& command : all_commands()) {
     SCOPED_TRACE(command.name);
     for (const Exclusion& exclusion : command.exclusions) {
@@ -67,7 +67,7 @@ TEST(Commands, SpeakOfParametersThatTheyHave) {
   }
 }
 
-TEST(Commands, SayWhatTheyDoWithFiles) {
+TEST(Commands, DeclareHowTheyUseFiles) {
   const std::set<std::string> read = {
       "layout",      "text_file", "token_file", "target_file",     "image",
       "audio",       "features",  "held_out",   "pixel_values",    "plan",
@@ -78,25 +78,24 @@ TEST(Commands, SayWhatTheyDoWithFiles) {
       const bool is_file = parameter.type == ParameterType::file;
       EXPECT_EQ(is_file && parameter.use == FileUse::read, read.contains(parameter.name));
       const bool is_made = is_file && parameter.use != FileUse::read && !parameter.positional;
-      const bool is_distinguished =
-          parameter.name == "plan";  // from models, which it stands beside
+      const bool is_distinguished = parameter.name == "plan";  // tells a plan file from a model
       EXPECT_EQ(parameter.endings.empty(), !is_made && !is_distinguished);
     }
   }
 }
 
-TEST(CommandLine, ADashIsAStream) {
+TEST(CommandLine, ADashMeansStdinOrStdout) {
   const auto given = [](const Words& words) { return *parse_words(command("attention"), words); };
   EXPECT_EQ(given({"m", "--text-file", "-"}).text("text_file"), "/dev/stdin");
   EXPECT_EQ(given({"m", "--text-file=-"}).text("text_file"), "/dev/stdin");
   EXPECT_EQ(given({"m", "-o", "-"}).text("out"), "/dev/stdout");
   EXPECT_EQ(given({"m", "--maps", "-"}).text("maps"), "/dev/stdout");
-  EXPECT_EQ(given({"m", "--store", "-"}).text("store"), "-");  // a file of that name
+  EXPECT_EQ(given({"m", "--store", "-"}).text("store"), "-");  // a file with this name
   EXPECT_EQ(given({"m", "--text", "-"}).text("text"), "-");
   EXPECT_EQ(given({"m", "-o", "./-"}).text("out"), "./-");
 }
 
-TEST(Commands, DefaultsAreValues) {
+TEST(Commands, DefaultsAreValidValues) {
   for (const Command& command : all_commands()) {
     for (const Parameter& parameter : command.parameters) {
       SCOPED_TRACE(command.name + " " + parameter.name);
@@ -107,7 +106,7 @@ TEST(Commands, DefaultsAreValues) {
   }
 }
 
-TEST(Commands, TheirExamplesParse) {
+TEST(Commands, ExamplesParse) {
   for (const Command& command : commands()) {
     for (const Example& example : command.examples) {
       const std::string line = example_line(command, example);
@@ -119,7 +118,7 @@ TEST(Commands, TheirExamplesParse) {
   }
 }
 
-TEST(Commands, ALineGivesAShellTheWordsThatItIsMadeOf) {
+TEST(Commands, QuotesCommandLinesForTheShell) {
   for (const char* text : {"plain", "a b", "$HOME", "`id`", "it's", "a\"b", "\"$x\" 'y'",
                            "a;b&c|d<e>f", "#x", "~root", "back\\slash", "new\nline", "(a)", "bang!",
                            "*?[x]", "{a,b}", "=ls", "tab\there", "caf\xc3\xa9"}) {
@@ -131,13 +130,13 @@ TEST(Commands, ALineGivesAShellTheWordsThatItIsMadeOf) {
             "attnscope attention ./-x --text \"To be, or not\"");
 }
 
-TEST(Commands, OfferTheFormatsThatThereAre) {
+TEST(Commands, OfferAllFormats) {
   Words names;
   for (const Format& format : formats()) names.emplace_back(format.name);
   EXPECT_EQ(find_parameter(command("spectrum"), "format")->choices, names);
 }
 
-TEST(Commands, SayInOneWayWhatHasNoMeaningBesideWhat) {
+TEST(Commands, ReportExclusionsUniformly) {
   const Command& spectrum = command("spectrum");
   EXPECT_EQ(
       message_of(spectrum, {"m", "--tensor", "x", "--layers", "0", "--per-head", "--matrix=q"}),
@@ -153,7 +152,7 @@ TEST(Commands, SayInOneWayWhatHasNoMeaningBesideWhat) {
   }
 }
 
-TEST(Commands, SayWhatIsMissing) {
+TEST(Commands, NameMissingArguments) {
   EXPECT_EQ(message_of(command("matrix"), {"m", "--matrix", "q"}),
             "--layer: missing (for example: --layer 0 --matrix q)");
   EXPECT_EQ(message_of(command("export"), {}), "STORE: missing; pass a file written by --store");
@@ -162,7 +161,7 @@ TEST(Commands, SayWhatIsMissing) {
   EXPECT_EQ(message_of(command("info"), {"--system"}), "");
 }
 
-TEST(Arguments, HoldValuesByName) {
+TEST(Arguments, StoreValuesByName) {
   const auto arguments = parse_words(
       command("spectrum"), Words{"a", "--layers", "-3--1,5-,2-2", "b", "--rank", "007,0.10D,7",
                                  "--per-head", "--memory=2G", "--energy", "0.99,0.5,0.99"});
@@ -178,11 +177,11 @@ TEST(Arguments, HoldValuesByName) {
   EXPECT_FALSE(arguments->flag("values"));
   EXPECT_EQ(*arguments->find<std::uint64_t>("memory"), 2ull << 30);
   EXPECT_EQ(arguments->shares("energy"), (std::vector<double>{0.5, 0.99}));
-  EXPECT_EQ(arguments->text("format"), "table");  // its default
+  EXPECT_EQ(arguments->text("format"), "table");  // the default
   EXPECT_FALSE(arguments->given("format"));
 }
 
-/// A flag that takes a value too, behind a `=`.
+/// A flag with an optional value after `=`.
 Command command_with_optional_choice() {
   return {.name = "fold",
           .parameters = {{.name = "models",
@@ -208,7 +207,7 @@ TEST(CommandLine, AFlagMayTakeAChoice) {
   EXPECT_EQ(usage_of(*find_parameter(fold, "fold_norm")), "--fold-norm[=KIND]");
 }
 
-TEST(CommandLine, ValuesFollowOrAreJoined) {
+TEST(CommandLine, ValuesMayFollowOrBeJoinedByAnEqualsSign) {
   const Command& weights = command("weights");
   EXPECT_EQ(message_of(weights, {"m", "--threads"}), "--threads: requires a value");
   EXPECT_EQ(message_of(weights, {"m", "--threads="}), "--threads: requires a value");

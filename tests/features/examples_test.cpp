@@ -1,4 +1,4 @@
-// Trained models: the bundled examples, and others where they are there.
+// Trained models: the bundled examples, and other models if they are available.
 #include "tests/support/program.h"
 
 namespace attnscope::test {
@@ -6,7 +6,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every measure is a number of a matrix that was learned: neither zero, nor noise of full rank.
+/// Checks that every measure is that of a trained matrix: neither zero nor full-rank noise.
 void expect_trained(const json& report) {
   ASSERT_FALSE(report["rows"].empty());
   EXPECT_TRUE(report["skipped"].empty());
@@ -35,7 +35,7 @@ TEST(CliExamples, TheLlamaIsAnalyzed) {
   EXPECT_TRUE(lines.front().starts_with("shakespeare-llama")) << lines.front();
   EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
                           [](const std::string& line) { return line.starts_with("total"); }),
-            2)  // of attention, and of the MLP beside it
+            2)  // attention and the parallel MLP
       << lines.front();
 }
 
@@ -45,7 +45,7 @@ TEST(CliExamples, TheGpt2IsAnalyzed) {
   EXPECT_EQ(report_of({"info", path})["models"][0]["architecture"], "gpt2");
 }
 
-/// Models that are not part of the repository; the tests say so where they are absent.
+/// Models that are not part of the repository. Without them the tests are skipped.
 class OtherModels : public testing::Test {
  protected:
   static std::string path(const std::string& name) {
@@ -59,7 +59,7 @@ TEST_F(OtherModels, Stories260K) {
   const json info = report_of({"info", path("stories260K")});
   const json& facts = info["models"][0];
   EXPECT_EQ(facts["architecture"], "llama");
-  EXPECT_EQ(facts["parameters"], 260032);  // the head is the embedding, counted once
+  EXPECT_EQ(facts["parameters"], 260032);  // the head is tied to the embedding and counted once
   EXPECT_EQ(facts["tied_embedding"], true);
   EXPECT_EQ(facts["layers"], 5);
   EXPECT_EQ(facts["heads"], 8);

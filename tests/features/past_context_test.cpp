@@ -1,11 +1,11 @@
-// Texts that are longer than a model's context: what is run by default is not, and what is asked
-// for is run with a note.
+// Texts longer than the context length: the default windows never exceed it, and longer ones run
+// with a note.
 #include "tests/features/attention/attention_model.h"
 
 namespace attnscope::test {
 namespace {
 
-constexpr int kShortContext = 16;  // of the tiny models
+constexpr int kShortContext = 16;  // context length of the tiny models
 constexpr int kLonger = 20;
 
 std::string first_ids(int count) {
@@ -20,12 +20,12 @@ std::string note_about(const std::string& model) {
 
 struct PastContext {
   std::string model;
-  Words words;  // the command, and what it is asked
+  Words words;  // the command and its options
 };
 
 class CliPastContext : public testing::TestWithParam<PastContext> {};
 
-TEST_P(CliPastContext, IsNotedOnceForEachModel) {
+TEST_P(CliPastContext, IsNotedOncePerModel) {
   const std::string& model = GetParam().model;
   const Words& words = GetParam().words;
   const auto note_of = [&](int tokens) {
@@ -59,14 +59,14 @@ std::filesystem::path shard_in(const TempFolder& folder) {
   return folder.write("tokens.bin", shard_bytes(random_tokens(64, 40)));
 }
 
-/// RoBERTa's config counts two positions that no token has.
-TEST(CliPastContext, WindowsEndAtTheContextUnlessTheirLengthIsGiven) {
+/// RoBERTa's config counts two positions that no token uses.
+TEST(CliPastContext, WindowsHaveTheContextLengthByDefault) {
   const TempFolder folder;
   const std::string shard = shard_in(folder).string();
   const std::string kNoMask = "roberta";
   for (const std::string& model : {std::string("llama"), std::string("gpt2"), kNoMask}) {
     for (const std::string command : {"attention", "lens", "ablate"}) {
-      if (model == kNoMask && command != "attention") continue;  // it predicts under masks alone
+      if (model == kNoMask && command != "attention") continue;  // predicts only at masks
       const Words words = {command, tiny_model(model), "--token-file", shard};
       SCOPED_TRACE(command_text(words));
       EXPECT_EQ(report_of(words)["parameters"]["length"], kShortContext);
@@ -80,7 +80,7 @@ TEST(CliPastContext, WindowsEndAtTheContextUnlessTheirLengthIsGiven) {
 
 class CliRepeatedTokens : public testing::TestWithParam<const char*> {};
 
-TEST_P(CliRepeatedTokens, AreAsManyAsTheContextUnlessALengthIsGiven) {
+TEST_P(CliRepeatedTokens, HaveTheContextLengthByDefault) {
   const Words words = {GetParam(), tiny_model("llama"), "--induction"};
   EXPECT_EQ(report_of(words)["parameters"]["length"], kShortContext);
   EXPECT_FALSE(contains(run_attnscope(words).err, "context"));

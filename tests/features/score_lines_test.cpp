@@ -1,10 +1,10 @@
-// `--lines`: each line is an example of its own, against runs of each line alone.
+// `--lines`: each line is a separate example, compared with separate runs of each line.
 #include "tests/features/attention/attention_model.h"
 
 namespace attnscope::test {
 namespace {
 
-/// Losses are float64 softmaxes of float32 logits that two runs give in other batches.
+/// Losses are float64 softmaxes of float32 logits, which two runs compute in different batches.
 constexpr double kLineLossTolerance = 1e-5;
 
 const Words kLines = {"To be, or not to be",
@@ -16,7 +16,7 @@ std::string text_of_lines() {
   return text;
 }
 
-TEST(ScoredLines, EachIsATextOfItsOwn) {
+TEST(ScoredLines, EachLineIsASeparateText) {
   const TempFolder folder;
   const std::string file = folder.write("lines.txt", text_of_lines()).string();
   const json report =
@@ -49,7 +49,7 @@ TEST(ScoredLines, EachIsATextOfItsOwn) {
   }
 }
 
-TEST(ScoredLines, AttentionIsTheMeanOverThem) {
+TEST(ScoredLines, AttentionIsTheMeanOverLines) {
   const TempFolder folder;
   const std::string file = folder.write("lines.txt", text_of_lines()).string();
   const Words last = {"--score-positions", "last", "--layers", "0"};
@@ -84,7 +84,7 @@ TEST(ScoredLines, ALongLineGivesSeveralWindowsAndNoneCrossesLines) {
       << "the last token of each line is predicted";
 }
 
-TEST(ScoredLines, SingleTokensAreLeftOut) {
+TEST(ScoredLines, SkipsLinesOfASingleToken) {
   const TempFolder folder;
   const std::string file = folder.write("lines.txt", "To be\na\nor not\n").string();
   const RunResult run =
@@ -94,8 +94,8 @@ TEST(ScoredLines, SingleTokensAreLeftOut) {
   EXPECT_EQ(json::parse(run.out)["parameters"]["sequences"], 2);
 }
 
-/// A mask has a line for each line of text, those of a token that is left out too.
-TEST(ScoredLines, AMaskHasALineForEach) {
+/// A mask has one line per line of text, including lines that are skipped.
+TEST(ScoredLines, AMaskHasOneLinePerLineOfText) {
   const TempFolder folder;
   const std::string text = folder.write("lines.txt", "To be\na\n\nor not\n").string();
   const auto tokens = [&](const char* line) {
@@ -129,8 +129,8 @@ TEST(ScoredLines, AMaskHasALineForEach) {
   }
 }
 
-/// A byte order mark, empty lines, blanks and Windows' ends of lines are no tokens.
-TEST(ScoredLines, WhatIsAroundLinesIsNoToken) {
+/// A byte order mark, empty lines, surrounding spaces and Windows line ends are not tokens.
+TEST(ScoredLines, IgnoresWhitespaceAroundLines) {
   const TempFolder folder;
   const auto loss = [&](const std::string& text) {
     const json report =
@@ -144,7 +144,7 @@ TEST(ScoredLines, WhatIsAroundLinesIsNoToken) {
   EXPECT_EQ(loss("\n\nTo be, or not\n \t\nthat is\n\n"), plain);
 }
 
-TEST(ScoredLines, ATextWithoutLinesIsRefused) {
+TEST(ScoredLines, RejectsATextWithoutLines) {
   const TempFolder folder;
   for (const char* command : {"lens", "attention", "ablate", "plan"}) {
     for (const char* text : {"\n\n", " \r\n\t\n", ""}) {

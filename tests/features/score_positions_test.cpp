@@ -1,5 +1,5 @@
-// `--score-positions` and `--lines`: losses and means over chosen tokens alone, against float64
-// sums over the logits and maps that `predict --save` writes.
+// `--score-positions` and `--lines`: losses and means over selected positions, compared with
+// float64 sums over the logits and maps of `predict --save`.
 #include <cmath>
 #include <numeric>
 
@@ -15,7 +15,7 @@ using List = std::vector<int>;
 const List kScoredIds = {5, 11, 7, 30, 2, 19, 44, 8, 23, 16, 3, 41};
 const std::string kScoredLlama = tiny_model("llama");
 
-/// Losses are float64 softmaxes of float32 logits that two runs give in other batches.
+/// Losses are float64 softmaxes of float32 logits, which two runs compute in different batches.
 constexpr double kLossTolerance = 1e-5;
 /// Sums of up to 12 float32 weights.
 constexpr double kMapTolerance = 1e-6;
@@ -27,7 +27,7 @@ class ScoredText : public testing::Test {
     report_of({"predict", kScoredLlama, "--tokens", ids_text(kScoredIds), "--save", saved_});
   }
 
-  /// Mean of −log of the probability of the tokens at these positions.
+  /// The mean of −log of the probabilities of the tokens at these positions.
   double loss_at(const List& positions) const {
     const StoredTensor logits = stored_tensor(saved_, "logits");
     double sum = 0;
@@ -73,7 +73,7 @@ class ScoredText : public testing::Test {
   std::string saved_;
 };
 
-TEST_F(ScoredText, LossesAreThoseOfTheChosenTokens) {
+TEST_F(ScoredText, LossesAreOverTheSelectedPositions) {
   expect_losses("last", {11});
   expect_losses("9-", {9, 10, 11});
   expect_losses("3,7", {3, 7});
@@ -82,7 +82,7 @@ TEST_F(ScoredText, LossesAreThoseOfTheChosenTokens) {
   expect_losses("0-2", {1, 2});  // the first token is not predicted
 }
 
-TEST_F(ScoredText, AMaskChoosesTheSameTokens) {
+TEST_F(ScoredText, AMaskSelectsTheSamePositions) {
   const List positions = {2, 5, 11};
   expect_losses(folder_.write("mask.txt", mask_text(positions)).string(), positions);
   std::string header = "{'descr': '|b1', 'fortran_order': False, 'shape': (1, 12), }";
@@ -97,8 +97,8 @@ TEST_F(ScoredText, AMaskChoosesTheSameTokens) {
             "mask.npy");
 }
 
-TEST_F(ScoredText, MeansOfMapsAreOfTheQueriesThatPredictThem) {
-  const List queries = {2, 6, 7};  // of the tokens at 3, 7 and 8
+TEST_F(ScoredText, MapMeansAreOverTheQueriesThatPredictThem) {
+  const List queries = {2, 6, 7};  // predict the tokens at 3, 7 and 8
   const json rows = report_of(scored("attention", "3,7-8"))["rows"];
   const json all = report_of({"attention", kScoredLlama, "--tokens", ids_text(kScoredIds)})["rows"];
   const StoredTensor maps = stored_tensor(saved_, "attentions");
@@ -137,8 +137,8 @@ TEST_F(ScoredText, MeansOfMapsAreOfTheQueriesThatPredictThem) {
   }
 }
 
-/// A model that sees texts both ways predicts a token where it stands.
-TEST_F(ScoredText, OfEncodersTheQueryIsTheTokenItself) {
+/// A bidirectional model predicts a token at its own position.
+TEST_F(ScoredText, ForEncodersTheQueryIsTheTokenItself) {
   const Words words = {"attention", tiny_model("bert"), "--tokens", "5,6,7,8"};
   double sum = 0;
   for (const char* position : {"0", "1", "2", "3"}) {
@@ -148,7 +148,8 @@ TEST_F(ScoredText, OfEncodersTheQueryIsTheTokenItself) {
   EXPECT_NEAR(report_of(words)["rows"][0]["entropy"].get<double>(), sum / 4, kMapTolerance);
 }
 
-/// Windows of a shard begin where examples do, drawn or not: every example here is the same.
+/// Windows of a shard start where examples start, whether sampled or not: here all examples are
+/// equal.
 TEST_F(ScoredText, WindowsOfAShardAreItsExamples) {
   std::vector<std::uint16_t> tokens;
   for (int example = 0; example < 60; ++example) tokens.insert(tokens.end(), {9, 4, 37, 21});
@@ -177,8 +178,8 @@ TEST_F(ScoredText, WindowsOfAShardAreItsExamples) {
 
 // ---- Experts ------------------------------------------------------------------------------------
 
-/// Shares of routers are over the rows that predict the chosen tokens.
-TEST(ScoredRouting, IsOfTheRowsThatPredict) {
+/// Router shares are over the rows that predict the selected tokens.
+TEST(ScoredRouting, IsOverTheRowsThatPredict) {
   const Words experts = {"experts", tiny_model("phimoe"), "--tokens", "3,1,4,1,5"};
   const auto rows = [&](const Words& more) { return report_of(experts + more)["rows"]; };
   const json all = rows({});
@@ -207,7 +208,7 @@ TEST(ScoredRouting, IsOfTheRowsThatPredict) {
 
 // ---- Refusals -----------------------------------------------------------------------------------
 
-/// A .npy file of so many zero bytes.
+/// A .npy file with `bytes` zero bytes of data.
 std::string npy_text(const std::string& type, const std::string& shape, std::size_t bytes,
                      const std::string& by_columns = "False") {
   std::string header =
@@ -219,7 +220,7 @@ std::string npy_text(const std::string& type, const std::string& shape, std::siz
   return npy + header + '\n' + std::string(bytes, '\0');
 }
 
-TEST(ScoredPositions, WhatCannotBeScoredIsRefused) {
+TEST(ScoredPositions, RejectsPositionsThatCannotBeScored) {
   const TempFolder folder;
   const std::string ids = "1,2,3,4";
   const auto lens = [&](const Words& more) {

@@ -1,5 +1,5 @@
-// `lens` and `ablate` with a mask of scored positions against transformers with hooks in float64
-// (tools/golden_score_positions.py).
+// `lens` and `ablate` with a mask of scored positions, compared with float64 transformers with
+// hooks (tools/golden_score_positions.py).
 #include "tests/interventions/goldens.h"
 
 namespace attnscope::test {
@@ -7,7 +7,7 @@ namespace {
 
 class ScoredGolden : public testing::TestWithParam<std::string> {};
 
-TEST_P(ScoredGolden, LossesAndEffectsAreTransformers) {
+TEST_P(ScoredGolden, LossesAndEffectsEqualTransformers) {
   const json golden = intervention_golden("scored").at(GetParam());
   const TempFolder folder;
   std::string mask;

@@ -17,8 +17,9 @@ std::string comma_list(const json& ids) {
   return list;
 }
 
-/// Pairs differ in length, so each is run alone here; means over them, of every number of a row.
-TEST(CliTargetFile, AttentionIsTheMeanOverItsLines) {
+/// Pairs differ in length, so each pair runs separately. Compares the means of every number in a
+/// row.
+TEST(CliTargetFile, AttentionIsTheMeanOverTheLines) {
   const json golden = golden_of_lines();
   const PairedFiles files(golden);
   const json& pairs = golden["pairs"];
@@ -32,7 +33,7 @@ TEST(CliTargetFile, AttentionIsTheMeanOverItsLines) {
       Words words = {"attention", lines.front(), "--stack",
                      stack,       "--tokens",    comma_list(pair["source"])};
       json target = pair["target"];
-      if (target.back() == 1) target.erase(target.size() - 1);  // nothing follows the end
+      if (target.back() == 1) target.erase(target.size() - 1);  // no token follows the end token
       if (stack != "encoder") words = words + Words{"--target-tokens", comma_list(target)};
       alone.push_back(report_of(words)["rows"]);
     }
@@ -50,7 +51,7 @@ TEST(CliTargetFile, AttentionIsTheMeanOverItsLines) {
   }
 }
 
-TEST(CliTargetFile, LinesAreChosenByNumberAndSeed) {
+TEST(CliTargetFile, SelectsLinesByNumberAndSeed) {
   const json golden = golden_of_lines();
   const PairedFiles files(golden);
   const Words lines = files.with(golden["pairs"]);
@@ -71,8 +72,8 @@ TEST(CliTargetFile, LinesAreChosenByNumberAndSeed) {
   }
 }
 
-/// Every part that runs text has the lines, and so has the command that prints its rows.
-TEST(CliTargetFile, ReportsRunEveryPartOnTheLines) {
+/// Every section that runs text uses these lines, and so does the command that prints its rows.
+TEST(CliTargetFile, ReportsRunEverySectionOnTheLines) {
   const json golden = golden_of_lines();
   const PairedFiles files(golden);
   const Words lines = files.with(golden["pairs"]);
@@ -112,7 +113,7 @@ TEST(CliTargetFile, ReportsRunEveryPartOnTheLines) {
   }
 }
 
-TEST(CliTargetFile, ReportsWithoutOneNameIt) {
+TEST(CliTargetFile, ReportsWithoutATargetFileNameIt) {
   const json golden = golden_of_lines();
   const PairedFiles files(golden);
   const Words lines = files.with(golden["pairs"]);
@@ -124,7 +125,7 @@ TEST(CliTargetFile, ReportsWithoutOneNameIt) {
   EXPECT_EQ(page.models_with("attention").size(), 1u);
 }
 
-TEST(CliTargetFile, IsRefusedInOneLine) {
+TEST(CliTargetFile, RejectsInvalidFilesInOneLine) {
   const json golden = golden_of_lines();
   const PairedFiles files(golden);
   const Words lines = files.with(golden["pairs"]);
@@ -150,8 +151,9 @@ TEST(CliTargetFile, IsRefusedInOneLine) {
                  kUsage, {"--maps-of", "lines of equal length"});
 }
 
-/// Of inputs that cannot be read, and of positions that no target has, before any work.
-TEST(CliTargetFile, ReportsRefuseWhatOtherCommandsRefuse) {
+/// Checks unreadable inputs and positions beyond every target. Both are rejected before any
+/// computation.
+TEST(CliTargetFile, ReportsRejectWhatOtherCommandsReject) {
   const json golden = golden_of_lines();
   const PairedFiles files(golden);
   const Words lines = files.with(golden["pairs"]);
@@ -179,7 +181,7 @@ TEST(CliTargetFile, ReportsRefuseWhatOtherCommandsRefuse) {
   EXPECT_FALSE(std::filesystem::exists(page));
 }
 
-/// The positions of `score_positions` are those of the targets.
+/// The positions of `--score-positions` are positions in the targets.
 TEST(CliTargetFile, AttentionScoresPositionsOfTargets) {
   const json golden = golden_of_lines();
   const PairedFiles files(golden);
@@ -189,7 +191,7 @@ TEST(CliTargetFile, AttentionScoresPositionsOfTargets) {
   const json some = report_of(words + Words{"--score-positions", "1"});
   EXPECT_EQ(some["parameters"]["score_positions"], "1");
   EXPECT_NE(some["rows"][0]["entropy"], all["rows"][0]["entropy"]);
-  // Position 1 is predicted at the start token, which sees itself alone.
+  // Position 1 is predicted at the start token, which attends only to itself.
   EXPECT_NEAR(some["rows"][0]["entropy"].get<double>(), 0, 1e-6);
 }
 

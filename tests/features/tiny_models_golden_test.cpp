@@ -1,6 +1,6 @@
-// Every checkpoint under tests/data against tests/golden: figures that tools/make_golden.py got
-// from running the transformers modules, so that layout, head slicing and spectra are all in
-// question.
+// Every checkpoint under tests/data, compared with tests/golden: values that tools/make_golden.py
+// computed by running the transformers modules. This checks layouts, head slicing and spectra
+// together.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ json read_golden(const std::string& name) {
   return json::parse(file);
 }
 
-/// The names of the cases, sorted; none where there is no such folder, which the count below shows.
+/// The sorted names of the cases. Empty if the folder is missing, which the count below detects.
 std::vector<std::string> golden_cases() {
   std::vector<std::string> names;
   std::error_code absent;
@@ -54,11 +54,11 @@ std::vector<std::string> golden_cases() {
   return names;
 }
 
-/// One row of a golden file: whose figures it has.
+/// The layer, matrix and head of one row of a golden file.
 struct RowId {
   std::int64_t layer = 0;
   Role role = Role::query;
-  std::optional<std::int64_t> head;  // none: the whole matrix
+  std::optional<std::int64_t> head;  // nullopt: the whole matrix
 
   std::string text() const {
     return "layer " + std::to_string(layer) + ", " + std::string(role_name(role)) +
@@ -88,7 +88,7 @@ class Golden : public testing::TestWithParam<std::string> {
 
 // ---- Projections --------------------------------------------------------------------------------
 
-TEST_P(Golden, ProjectionsMapTheProbeAsTheModelDoes) {
+TEST_P(Golden, ProjectionsMapAProbeLikeTheModel) {
   const std::vector<double> probe = golden_.at("probe");
   std::int64_t rows_per_layer = 0;
   for (const Role role : kProjections) {
@@ -113,7 +113,7 @@ TEST_P(Golden, ProjectionsMapTheProbeAsTheModelDoes) {
         row_square += part(out, in) * part(out, in);
         probe_square += x * x;
       }
-      // Two dot products, ours and the model's, in unlike order.
+      // Two dot products of the same values in different order.
       const double rounding =
           2 * static_cast<double>(part.cols) * kEpsilon * std::sqrt(row_square * probe_square);
       const double wanted = expected[static_cast<std::size_t>(out)];
@@ -124,18 +124,18 @@ TEST_P(Golden, ProjectionsMapTheProbeAsTheModelDoes) {
 
 // ---- Spectra ------------------------------------------------------------------------------------
 
-/// What a row's figures may differ by, from what its singular values may.
+/// Tolerances of a row's measures, derived from those of its singular values.
 struct Tolerances {
   std::vector<double> values;
-  double first_relative = 0;  // of σ_1
-  double sum = 0;             // of Σσ
-  double entropy = 0;         // of -Σ p ln p, so relative of its exponential
-  double last_relative = 0;   // of σ_k
+  double first_relative = 0;  // relative to σ_1
+  double sum = 0;             // absolute, of Σσ
+  double entropy = 0;         // of -Σ p ln p, so relative to its exponential
+  double last_relative = 0;   // relative to σ_k
 };
 
-/// An eigenvalue of the Gram matrix errs by at most δ = c (m + n) ε σ_1², so its root σ by at most
-/// δ / σ, and by at most sqrt(δ). The reference, an SVD of the matrix itself, adds (m + n) ε σ_1.
-/// `factors`: ‖left‖ ‖right‖ of a product, which both sides round by ε times that; or 0.
+/// An eigenvalue of the Gram matrix has an error of at most δ = c (m + n) ε σ_1², so its root σ has
+/// at most δ / σ, and at most sqrt(δ). The reference, an SVD of the matrix itself, adds (m + n) ε
+/// σ_1. `factors`: ‖left‖ ‖right‖ of a product, which both sides round by ε times that value; or 0.
 Tolerances tolerances(const std::vector<double>& expected, double dimensions, double factors) {
   const double first = expected.front();
   const double delta = 2 * dimensions * kEpsilon * first * first;
@@ -148,7 +148,7 @@ Tolerances tolerances(const std::vector<double>& expected, double dimensions, do
   double total = 0, entropy = 0;
   for (const double value : expected) total += value;
   for (const double value : expected) entropy -= value / total * std::log(value / total);
-  // d(-Σ p ln p) / dσ_i = -(ln p_i + entropy) / Σσ; twice that covers the higher orders.
+  // d(-Σ p ln p) / dσ_i = -(ln p_i + entropy) / Σσ. Twice this bound covers the higher orders.
   for (std::size_t index = 0; index < expected.size(); ++index) {
     const double slope = std::abs(std::log(expected[index] / total) + entropy) / total;
     out.entropy += 2 * slope * (out.values[index] + printed_rounding(expected[index]));
@@ -171,7 +171,7 @@ void check_spectrum(const std::vector<double>& got, const SpectrumShape& shape, 
   const Tolerances allowed =
       tolerances(expected, static_cast<double>(shape.rows + shape.cols), factors);
   for (std::size_t index = 0; index < expected.size(); ++index) {
-    // The promise is 1e-6 σ_1; what is derived has to keep well within it.
+    // The documented accuracy is 1e-6 σ_1. The derived tolerance must be much smaller.
     ASSERT_LT(allowed.values[index], 2e-7 * expected.front());
     ASSERT_NEAR(got[index], expected[index],
                 allowed.values[index] + printed_rounding(expected[index]))
@@ -186,7 +186,7 @@ void check_spectrum(const std::vector<double>& got, const SpectrumShape& shape, 
   EXPECT_EQ(measures.max_possible_rank, row.at("max_possible_rank"));
   EXPECT_EQ(measures.numerical_rank, row.at("numerical_rank"));
 
-  // Σσ² and Σσ⁴ hang on the large values alone.
+  // Σσ² and Σσ⁴ depend only on the large values.
   const double quotient = 8 * allowed.first_relative * static_cast<double>(expected.size());
   ASSERT_LT(quotient, 1e-9);
   expect_relative(measures.stable_rank, row, "stable_rank", quotient);
@@ -204,7 +204,7 @@ void check_spectrum(const std::vector<double>& got, const SpectrumShape& shape, 
   }
 }
 
-TEST_P(Golden, SpectraAreThoseOfTheModelsMaps) {
+TEST_P(Golden, SpectraEqualThoseOfTheModules) {
   std::int64_t rows_per_layer = 0;
   for (const std::string_view name : kRoleNames) {
     const Role role = role_from_name(name).value();

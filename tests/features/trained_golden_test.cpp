@@ -1,5 +1,5 @@
-// Trained checkpoints through the whole command, against tests/golden/trained: float64 NumPy's SVD
-// of every matrix, head and circuit, the circuits formed as D × D products.
+// Trained checkpoints through the whole command, compared with tests/golden/trained: float64 NumPy
+// SVDs of every matrix, head and circuit. Circuits are formed as D × D products.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,14 +24,14 @@ const fs::path kReferences = ATTNSCOPE_SOURCE_DIR;
 
 struct TrainedReference {
   const char* name;
-  const char* folder;  // from the repository's root
+  const char* folder;  // relative to the repository root
 };
 
 void PrintTo(const TrainedReference& model, std::ostream* out) { *out << model.name; }
 
 class TrainedGolden : public testing::TestWithParam<TrainedReference> {};
 
-/// Layer, matrix, head; -1 for the whole matrix.
+/// Layer, matrix, head; head is -1 for the whole matrix.
 using ReferenceKey = std::tuple<int, std::string, int>;
 
 std::map<ReferenceKey, json> rows_by_key(const json& rows) {
@@ -48,8 +48,9 @@ void compare_with_reference(const json& got, const json& expected) {
   const std::vector<double> values = got.at("singular_values");
   const std::vector<double> wanted = expected.at("singular_values");
   ASSERT_EQ(values.size(), wanted.size());
-  // The promise is 1e-6 σ_1. What is done, roots of float64 Gram eigenvalues, errs by about
-  // sqrt(k 2^-52) σ_1 at most, 2e-7 for the widest of these.
+  // The documented accuracy is 1e-6 σ_1. The implementation takes square roots of float64 Gram
+  // eigenvalues. Their error is at most about sqrt(k 2^-52) σ_1, 2e-7 for the widest of these
+  // matrices.
   const double tolerance = std::sqrt(static_cast<double>(wanted.size()) * 0x1p-52) * wanted.front();
   ASSERT_LT(tolerance, 1e-6 * wanted.front());
   double total = 0, sum = 0;
@@ -58,11 +59,11 @@ void compare_with_reference(const json& got, const json& expected) {
   for (std::size_t index = 0; index < wanted.size(); ++index) {
     ASSERT_NEAR(values[index], wanted[index], tolerance) << "singular value " << index;
     sum += wanted[index] * wanted[index];
-    // Squares hang on the large values, which have 12 printed digits.
+    // Squares depend on the large values, which are printed with 12 digits.
     ASSERT_NEAR(cumulative[index], sum / total, 1e-10) << "cumulative energy " << index;
   }
   for (const auto& [threshold, rank] : expected.at("energy_rank").items()) {
-    // null: the threshold falls on a step, and rounding decides.
+    // null: rounding decides whether the threshold is reached.
     if (rank.is_null()) continue;
     EXPECT_EQ(got.at("energy_rank").at(threshold), rank) << threshold;
   }
@@ -83,7 +84,7 @@ void compare_with_reference(const json& got, const json& expected) {
   EXPECT_EQ(got.at("condition_number").is_null(), expected.at("condition_number").is_null());
 }
 
-TEST_P(TrainedGolden, EveryRowAgreesWithNumPy) {
+TEST_P(TrainedGolden, EveryRowEqualsNumPy) {
   const fs::path folder = kReferences / GetParam().folder;
   if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not here";
   std::ifstream file(kReferences / "tests/golden/trained" /

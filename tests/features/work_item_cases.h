@@ -1,4 +1,4 @@
-// A request for every analysis, and the work items that stand for it.
+// A request for every analysis, and its work items.
 #pragma once
 
 #include <cstdint>
@@ -32,24 +32,24 @@ inline std::filesystem::path model_path(const std::string& name) {
   return std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data" / name;
 }
 
-/// Of different families, each opened for itself.
+/// Models of different families, each opened separately.
 inline std::vector<Model> open_models(const std::vector<std::string>& names = {"llama", "gpt2"}) {
   std::vector<Model> models;
   for (const std::string& name : names) models.push_back(Model::open(model_path(name)));
   return models;
 }
 
-/// One request, and the items that stand for it.
+/// One request and its work items.
 struct WorkItemCase {
   std::string name;
   std::function<void(std::span<const Model>, RowSink&)> run;
   Record parameters;
   std::vector<Role> roles;
   std::vector<std::int64_t> layers = {0, 1};
-  std::vector<TokenIds> sequences = {};    // of batches, which name no layer
-  std::vector<std::int64_t> experts = {};  // whose gates, ups and downs are meant
+  std::vector<TokenIds> sequences = {};    // of batches; batch items have no layer
+  std::vector<std::int64_t> experts = {};  // whose gate, up and down matrices are included
   std::vector<std::string> models = {"llama", "gpt2"};
-  /// What else its items say; may be empty.
+  /// Completes the items; may be empty.
   std::function<void(std::vector<WorkItem>&, std::span<const Model>)> finish = {};
 };
 
@@ -82,7 +82,7 @@ inline std::vector<WorkItem> items_of(const WorkItemCase& asked, std::span<const
   return plan.items;
 }
 
-/// An item for each layer, in place of one for a batch.
+/// Replaces each item of a batch by one item per layer.
 inline void part_by_layers(std::vector<WorkItem>& items, std::span<const Model>) {
   std::vector<WorkItem> parted;
   for (const WorkItem& item : items) {
@@ -95,7 +95,7 @@ inline void part_by_layers(std::vector<WorkItem>& items, std::span<const Model>)
   items = std::move(parted);
 }
 
-/// With what `raises` is counted from.
+/// Adds the mean rows, relative to which `attended_token_effect` is measured.
 inline void add_mean_rows(std::vector<WorkItem>& items, std::span<const Model> models) {
   for (WorkItem& item : items) {
     const ForwardPass pass(models[item.model], /*copy_weights=*/false, {});
@@ -103,7 +103,8 @@ inline void add_mean_rows(std::vector<WorkItem>& items, std::span<const Model> m
   }
 }
 
-/// As run_induction() draws them of 40 tokens, which is the vocabulary of both models.
+/// The same sequences as run_induction() samples from 40 tokens, the vocabulary size of both
+/// models.
 inline std::vector<TokenIds> repeated_tokens(std::size_t sequences, std::size_t block,
                                              std::uint64_t seed) {
   std::mt19937_64 generator(seed);

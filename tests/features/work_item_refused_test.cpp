@@ -1,4 +1,4 @@
-// Work items that are malformed, or that name what is not there.
+// Malformed work items, and items that refer to something that does not exist.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,10 +16,11 @@ namespace {
 
 using namespace std::string_literals;
 
-TEST(WorkItem, MalformedTextIsRefusedWithItsPlace) {
+TEST(WorkItem, RejectsMalformedTextWithItsPosition) {
   const std::string audio = work_item_text(
       {.analysis = "spectrum", .parameters = {{"values", true}}, .layer = 1, .role = Role::query});
-  // Every beginning of the text, and every byte of it another one, is no item or a sound one.
+  // Every prefix of the text, and the text with any byte changed, is rejected or gives a valid
+  // item.
   for (std::size_t length = 0; length < audio.size(); ++length) {
     EXPECT_ERROR_SAYING(ErrorKind::format, parse_work_item(audio.substr(0, length), "the place"),
                         "the place");
@@ -58,7 +59,7 @@ TEST(WorkItem, MalformedTextIsRefusedWithItsPlace) {
   }
 }
 
-TEST(WorkItem, NamingExpertsThatAreNotThereIsRefused) {
+TEST(WorkItem, RejectsExpertsThatDoNotExist) {
   const std::vector<Model> models = open_models({"forward/qwen2_moe-dense", "llama"});
   const std::vector<ModelSource> sources = sources_of(models);
   WorkItem audio{.analysis = "weights",
@@ -85,7 +86,7 @@ TEST(WorkItem, NamingExpertsThatAreNotThereIsRefused) {
   }
 }
 
-TEST(WorkItem, NamingWhatIsNotThereIsRefused) {
+TEST(WorkItem, RejectsReferencesThatDoNotExist) {
   const std::vector<Model> models = open_models();
   std::vector<ModelSource> sources = sources_of(models);
   sources.push_back({.checkpoint = &models[1].checkpoint(), .name = "weights alone"});
@@ -128,7 +129,7 @@ TEST(WorkItem, NamingWhatIsNotThereIsRefused) {
       continue;
     }
     add("role", [](WorkItem& item) { item.role.reset(); });
-    add("'gate'", [](WorkItem& item) { item.role = Role::gate; });  // GPT-2 has none
+    add("'gate'", [](WorkItem& item) { item.role = Role::gate; });  // GPT-2 has no gate
     for (const Role role : {Role::query, Role::down, Role::qk, Role::kv}) {
       if (std::find(asked.roles.begin(), asked.roles.end(), role) != asked.roles.end()) continue;
       add("'" + std::string(role_name(role)) + "'", [=](WorkItem& item) { item.role = role; });
@@ -139,7 +140,7 @@ TEST(WorkItem, NamingWhatIsNotThereIsRefused) {
         .analysis = "head_matrix", .parameters = {{"head", head}}, .layer = 0, .role = Role::key};
   };
   wrong.emplace_back("head", head_matrix(-1));
-  wrong.emplace_back("head", head_matrix(2));  // of key/value heads there are two
+  wrong.emplace_back("head", head_matrix(2));  // there are two key/value heads
   const auto tensor = [](const std::string& analysis, const std::string& name) {
     return WorkItem{.analysis = analysis,
                     .parameters = {{"energy", std::vector<double>{0.9}},
@@ -158,7 +159,7 @@ TEST(WorkItem, NamingWhatIsNotThereIsRefused) {
   }
 }
 
-TEST(WorkItem, AVariantThatAModelHasNotIsRefused) {
+TEST(WorkItem, RejectsAVariantThatTheModelDoesNotHave) {
   const std::vector<Model> models = open_models();
   const std::vector<ModelSource> sources = sources_of(models);
   WorkItem turned{.analysis = "circuits",
@@ -170,7 +171,7 @@ TEST(WorkItem, AVariantThatAModelHasNotIsRefused) {
                   .layer = 0,
                   .role = Role::qk};
   EXPECT_FALSE(compute_item(turned, sources, {}).empty());
-  turned.model = 1;  // GPT-2 has no rotary positions
+  turned.model = 1;  // GPT-2 has no RoPE
   EXPECT_ERROR_SAYING(ErrorKind::usage, compute_item(turned, sources, {}), "rotary");
   const WorkItem biased{
       .analysis = "composition",

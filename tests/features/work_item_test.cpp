@@ -1,5 +1,5 @@
-// Work items as what they are: values that can be written down, and from which any process that has
-// the same checkpoints computes the same.
+// Work items are values that can be serialized. Any process with the same checkpoints computes the
+// same results from them.
 #include "attnscope/engine/work_item.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace attnscope::test {
 namespace {
 
-/// Everything that a report holds beside its head, to the last digit.
+/// Everything in a report except its header, to the last digit.
 std::vector<std::string> texts_of(const Report& report) {
   std::vector<std::string> texts;
   for (const Record& row : report.rows) texts.push_back(record_text(row));
@@ -27,7 +27,7 @@ std::vector<std::string> texts_of(const Report& report) {
   return texts;
 }
 
-/// What any process would make of the items: they come as text, and it opens the files itself.
+/// Results of another process: it receives the items as text and opens the files itself.
 std::vector<std::string> computed_elsewhere(const std::vector<WorkItem>& items,
                                             std::span<const ModelSource> sources) {
   std::vector<std::string> texts;
@@ -43,13 +43,13 @@ std::vector<std::string> computed_elsewhere(const std::vector<WorkItem>& items,
   return texts_of(rows.report());
 }
 
-TEST(WorkItem, AnalysesHaveTheirOwnNames) {
+TEST(WorkItem, NamesOfAnalysesAreUnique) {
   for (const Analysis* analysis : analyses()) EXPECT_EQ(find_analysis(analysis->name), analysis);
   EXPECT_EQ(analyses().size(), work_item_cases().size()) << "an analysis without a case here";
   EXPECT_EQ(find_analysis("spectra"), nullptr);
 }
 
-TEST(WorkItem, IsTheSameAfterItWasText) {
+TEST(WorkItem, RoundTripsThroughText) {
   std::vector<WorkItem> items;
   for (const WorkItemCase& asked : work_item_cases()) {
     const std::vector<Model> models = open_models(asked.models);
@@ -72,7 +72,7 @@ TEST(WorkItem, IsTheSameAfterItWasText) {
   }
 }
 
-TEST(WorkItem, GivesTheRunnersRowsWhereverItIsComputed) {
+TEST(WorkItem, GivesTheSameRowsInAnyProcess) {
   for (const WorkItemCase& asked : work_item_cases()) {
     SCOPED_TRACE(asked.name);
     const std::vector<Model> models = open_models(asked.models);
@@ -85,7 +85,7 @@ TEST(WorkItem, GivesTheRunnersRowsWhereverItIsComputed) {
   }
 }
 
-TEST(WorkItem, OfATensorToo) {
+TEST(WorkItem, GivesTheSameRowsForATensor) {
   const std::string tensor = "transformer.h.1.attn.c_attn.weight";
   const std::vector checkpoints = {std::make_shared<const Checkpoint>(
       Checkpoint::open(model_path("gpt2") / "model.safetensors"))};
@@ -102,8 +102,8 @@ TEST(WorkItem, OfATensorToo) {
   EXPECT_EQ(computed_elsewhere({item}, sources), texts_of(rows.report()));
 }
 
-/// Those that have them, of a model of three stacks: the text of an item is then a list of lists.
-TEST(WorkItem, PairsOfSeveralLengthsGiveTheSameElsewhere) {
+/// Analyses of pairs for a model with three stacks: the serialized text is a list of lists.
+TEST(WorkItem, PairsOfSeveralLengthsGiveTheSameRows) {
   const auto open = [] {
     return Model::open_stacks(Checkpoint::open(model_path("encoder_decoders/t5")), std::nullopt,
                               "t5");

@@ -1,4 +1,4 @@
-// Encoders of sound, against transformers. What the files hold: tools/golden_audio.py.
+// Audio encoders, compared with transformers. Expected values: tools/golden_audio.py.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ std::vector<float> audio_values(const CheckpointTensor& tensor) {
 
 class AudioGolden : public testing::TestWithParam<std::string> {};
 
-/// Of the largest value of a layer, as golden_test.cpp has it.
+/// Relative to the largest value of a layer, as in golden_test.cpp.
 void expect_near(const std::vector<float>& got, const CheckpointTensor* wanted, double tolerance) {
   if (wanted == nullptr) return;
   const std::vector<float> values = audio_values(*wanted);

@@ -1,5 +1,5 @@
-// Encoder-decoders on a source and a target: measures of each stack's maps, what is saved, how well
-// a target is foretold. Expected values: tools/golden_seq2seq.py.
+// Encoder-decoders on a source text and a target text: measures of each stack's maps, saved
+// tensors, and the loss of the target. Expected values: tools/golden_seq2seq.py.
 #include <cmath>
 
 #include "attnscope/checkpoint/checkpoint.h"
@@ -30,12 +30,12 @@ struct MeasuredPair {
                ids_text(golden["target"])}) {}
 };
 
-TEST(CliEncoderDecoder, MeasuresOfCrossMapsAreNumPys) {
+TEST(CliEncoderDecoder, MeasuresOfCrossAttentionEqualNumPy) {
   for (const std::string& name : kSeq2SeqModels) {
     SCOPED_TRACE(name);
     const MeasuredPair pair(name);
     const json report = report_of(Words{"attention", pair.model, "--quiet"} + pair.texts);
-    std::map<std::string, json> rows;  // of heads of cross attention
+    std::map<std::string, json> rows;  // by head of cross-attention
     std::map<std::string, int> of_stack;
     for (const json& row : report["rows"]) {
       if (row["head"].is_null()) continue;
@@ -50,14 +50,14 @@ TEST(CliEncoderDecoder, MeasuresOfCrossMapsAreNumPys) {
     for (const json& wanted : pair.golden["rows"]) {
       const json& row = rows.at(wanted["layer"].dump() + " " + wanted["head"].dump());
       for (const auto& [field, value] : wanted.items()) {
-        // Maps of float32 are within 5e-5 of the golden ones.
+        // float32 maps are within 5e-5 of the golden maps.
         EXPECT_NEAR(row[field].get<double>(), value.get<double>(), 5e-4) << field << row;
       }
     }
   }
 }
 
-TEST(CliEncoderDecoder, TargetsAreScoredAsInTransformers) {
+TEST(CliEncoderDecoder, ScoresTargetsLikeTransformers) {
   for (const std::string& name : kSeq2SeqModels) {
     SCOPED_TRACE(name);
     const MeasuredPair pair(name);
@@ -72,7 +72,7 @@ TEST(CliEncoderDecoder, TargetsAreScoredAsInTransformers) {
   }
 }
 
-TEST(CliEncoderDecoder, WhatIsSavedIsWhatTransformersGives) {
+TEST(CliEncoderDecoder, SavedTensorsEqualTransformers) {
   for (const std::string name : {"t5", "bart"}) {
     const MeasuredPair pair(name);
     const TempFolder folder;
@@ -95,7 +95,7 @@ TEST(CliEncoderDecoder, WhatIsSavedIsWhatTransformersGives) {
   }
 }
 
-TEST(CliEncoderDecoder, MapsOfAStackGoToAFile) {
+TEST(CliEncoderDecoder, SavesMapsOfOneStack) {
   const MeasuredPair pair("bart");
   const auto expected = Checkpoint::open(pair.model + "/expected.safetensors");
   for (const auto& [stack, tensor] :
@@ -118,7 +118,7 @@ TEST(CliEncoderDecoder, MapsOfAStackGoToAFile) {
   }
 }
 
-TEST(CliEncoderDecoder, AMapOfTwoTextsIsDrawnWithBoth) {
+TEST(CliEncoderDecoder, DrawsACrossAttentionMapWithBothTexts) {
   const json report =
       report_of({"attention", data_path("encoder_decoders/bart"), "--heatmap", "1,0", "--stack",
                  "cross", "--tokens", "5,6,7,8,9", "--target-tokens", "2,3,4"});
@@ -132,7 +132,7 @@ TEST(CliEncoderDecoder, AMapOfTwoTextsIsDrawnWithBoth) {
   EXPECT_TRUE(contains(run.out, "2 4  ")) << run.out;  // the last row: token 4, at 2
 }
 
-TEST(CliEncoderDecoder, WithoutATargetTheEncoderAloneIsMeasured) {
+TEST(CliEncoderDecoder, MeasuresOnlyTheEncoderWithoutATarget) {
   const std::string model = data_path("encoder_decoders/t5");
   const RunResult run =
       run_attnscope({"attention", model, "--tokens", "5,6,7", "--format", "json"});
@@ -141,7 +141,7 @@ TEST(CliEncoderDecoder, WithoutATargetTheEncoderAloneIsMeasured) {
   EXPECT_EQ(json::parse(run.out)["models"].size(), 1U);
 }
 
-TEST(CliEncoderDecoder, RefusesWhatHasNoMeaning) {
+TEST(CliEncoderDecoder, RejectsInvalidCombinations) {
   const std::string model = data_path("encoder_decoders/bart"), gpt2 = data_path("forward/gpt2");
   const Words source = {"--tokens", "5,6"};
   expect_refusal(Words{"attention", model, "--stack", "cross"} + source, kUsage,
@@ -163,7 +163,7 @@ TEST(CliEncoderDecoder, RefusesWhatHasNoMeaning) {
   expect_refusal({"circuits", model, "--stack", "cross", "--fold-norm"}, kUsage, {"--fold-norm"});
 }
 
-TEST(CliEncoderDecoder, CircuitsOfCrossAttentionSayThatTheyJoinTwoStreams) {
+TEST(CliEncoderDecoder, CircuitsOfCrossAttentionNoteTheTwoSpaces) {
   const RunResult run = run_attnscope(
       {"circuits", data_path("encoder_decoders/t5"), "--stack", "cross", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0);

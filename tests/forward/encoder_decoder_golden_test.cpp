@@ -1,5 +1,5 @@
-// Encoder-decoders, each family and variant, against transformers. What the files hold, and how
-// they are made: tools/golden_seq2seq.py.
+// Encoder-decoders of each family and variant, compared with transformers. Expected values:
+// tools/golden_seq2seq.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace test;
 
-/// A folder in which the variant's config is the model's.
+/// A folder with the weights of the model and the config of the variant.
 class VariantFolder {
  public:
   explicit VariantFolder(const Variant& variant) {
@@ -45,7 +45,7 @@ const Model& decoder_of(const std::vector<Model>& stacks) { return stacks.at(1);
 
 using Named = std::map<std::string, std::vector<float>>;
 
-/// What encoders run on: one of these.
+/// Encoder inputs: exactly one of these is set.
 struct Sources {
   std::vector<TokenIds> texts;
   std::vector<MediaInput> audio_inputs;
@@ -72,7 +72,7 @@ std::vector<std::int64_t> lengths_of(const std::vector<TokenIds>& sequences) {
   return out;
 }
 
-/// Takes what a pass shows, of each of its sequences, by the names of the golden tensors.
+/// Collects the outputs of each sequence under the names of the golden tensors.
 ForwardObserver taking(std::vector<Named>& out, const std::vector<std::int64_t>& lengths,
                        const std::string& prefix) {
   const auto add_maps = [&out](const LayerMaps& layer, const std::string& name) {
@@ -120,7 +120,7 @@ Sources golden_sources(const GoldenTensors& expected) {
   return out;
 }
 
-/// The largest difference of any tensor, in units of what is allowed of it.
+/// The largest difference of any tensor, relative to its tolerance.
 double worst_of(const std::vector<Named>& got, const GoldenTensors& expected) {
   double worst = 0;
   for (std::size_t at = 0; at < got.size(); ++at) {
@@ -163,8 +163,8 @@ TEST_P(EncoderDecoderGolden, EqualsTransformers) {
   }
 }
 
-/// A config of the same weights does not pass for another one.
-TEST_P(EncoderDecoderGolden, TellsVariantsApart) {
+/// Checks that the outputs detect a wrong config for the same weights.
+TEST_P(EncoderDecoderGolden, DetectsAWrongVariant) {
   const Variant& own = GetParam();
   const GoldenTensors expected = expected_of(own);
   const Sources sources = golden_sources(expected);
@@ -183,7 +183,8 @@ TEST_P(EncoderDecoderGolden, TellsVariantsApart) {
   }
 }
 
-/// What a file's rules let a decoder write, as its command writes it: its prompt, and the rest.
+/// Prompt and generated tokens of a decoder under the rules of a generation_config.json, as in
+/// `predict --generate`.
 struct Written {
   TokenIds prompt, tokens;
 };
@@ -220,7 +221,7 @@ Written written_by(const nlohmann::json& written, const std::string& model, cons
   return out;
 }
 
-TEST(EncoderDecoderGeneration, WritesWhatTransformersWritesByEachRule) {
+TEST(EncoderDecoderGeneration, GeneratesTheTokensOfTransformersForEachRule) {
   for (const Variant& variant : variants_in("encoder_decoders")) {
     const auto file = variant.folder() / "generated.json";
     if (!variant.name.empty() || !variant.spelling.empty() || !std::filesystem::exists(file)) {
@@ -248,8 +249,8 @@ TEST(EncoderDecoderGeneration, WritesWhatTransformersWritesByEachRule) {
   }
 }
 
-/// What a run of the whole text gives, by steps with a cache.
-TEST(EncoderDecoderGeneration, KeepsKeysAndValuesOfTheEncoderOutput) {
+/// Stepwise runs with a cache give the same as a run of the whole text.
+TEST(EncoderDecoderGeneration, CachesKeysAndValuesOfTheEncoderOutput) {
   const Variant main{.model = "t5", .data = "encoder_decoders"};
   const VariantFolder folder(main);
   const std::vector<Model> stacks = folder.open();
@@ -270,7 +271,7 @@ TEST(EncoderDecoderGeneration, KeepsKeysAndValuesOfTheEncoderOutput) {
   EXPECT_ERROR(ErrorKind::unsupported, pass.run(std::span(&target, 1), {}, {}));
 }
 
-TEST(EncoderDecoderPass, NamesTheStackThatIsMissing) {
+TEST(EncoderDecoderPass, NamesTheMissingStack) {
   for (const char* missing : {"encoder", "cross"}) {
     const Variant main{.model = "bart", .data = "encoder_decoders"};
     const Checkpoint whole = Checkpoint::open(main.folder() / "model.safetensors");

@@ -1,4 +1,4 @@
-// What a forward pass promises beside its numbers, which golden_test.cpp holds.
+// Guarantees of a forward pass apart from its outputs, which golden_test.cpp checks.
 #include "attnscope/forward/forward_pass.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ std::string text_of(const fs::path& path) {
 
 Model model_of(const std::string& name) { return Model::open(kCases / name); }
 
-/// The hidden states of all layers, one after the other.
+/// The hidden states of all layers, concatenated.
 std::vector<float> states_of(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
                              const Compute& compute = {}) {
   std::vector<float> all;
@@ -46,7 +46,8 @@ std::vector<float> states_of(const ForwardPass& pass, const std::vector<TokenIds
   return all;
 }
 
-/// A copy of a checkpoint whose tensors `change` may alter or leave out (then it returns false).
+/// A copy of a checkpoint whose tensors `change` may modify. If it returns false, the tensor is
+/// omitted.
 template <class Change>
 Model changed_model(const test::TempFolder& folder, const std::string& name, Change&& change) {
   const Checkpoint whole = Checkpoint::open(kCases / name);
@@ -65,7 +66,7 @@ Model changed_model(const test::TempFolder& folder, const std::string& name, Cha
   return Model::open(folder.path());
 }
 
-TEST(ForwardPass, RefusesWhatIsNoText) {
+TEST(ForwardPass, RejectsInvalidTexts) {
   const Model model = model_of("gpt2");
   const ForwardPass pass(model, true, {});
   const std::int64_t vocabulary = pass.vocabulary();
@@ -79,7 +80,7 @@ TEST(ForwardPass, RefusesWhatIsNoText) {
                       "longer than the " + std::to_string(context));
 }
 
-TEST(ForwardPass, RunsPreparedStatesAsItRunsTokens) {
+TEST(ForwardPass, RunsPreparedStatesLikeTokens) {
   const Model model = model_of("gpt2");
   const ForwardPass pass(model, true, {});
   const std::vector<TokenIds> texts = {{3, 1, 4, 1, 5}, {9, 2, 6}};
@@ -100,13 +101,13 @@ TEST(ForwardPass, RunsPreparedStatesAsItRunsTokens) {
                std::invalid_argument);
 }
 
-TEST(ForwardPass, RotaryPositionsHaveNoEnd) {
+TEST(ForwardPass, RotaryPositionsHaveNoLimit) {
   const Model model = model_of("llama");
   const ForwardPass pass(model, true, {});
   pass.check(TokenIds(static_cast<std::size_t>(10 * *model.dimensions().context), 1));
 }
 
-TEST(ForwardPass, GivesEachSequenceWhatItGivesAlone) {
+TEST(ForwardPass, BatchingDoesNotChangeASequence) {
   for (const char* name : {"bert", "llama", "gemma3", "daisy_gpt2", "gpt_neo"}) {
     const Model model = model_of(name);
     const ForwardPass pass(model, true, {});
@@ -132,7 +133,7 @@ TEST(ForwardPass, GivesTheSameBytesForAnyThreadsAndWithoutCopies) {
   EXPECT_EQ(states_of(pass, sequences, lent.compute()), alone);
 }
 
-TEST(ForwardPass, EndsAfterTheMapsThatWereAskedFor) {
+TEST(ForwardPass, StopsAfterTheRequestedMaps) {
   const Model model = model_of("llama");
   const ForwardPass pass(model, true, {});
   std::vector<std::int64_t> layers;
@@ -141,7 +142,7 @@ TEST(ForwardPass, EndsAfterTheMapsThatWereAskedFor) {
                                        layers.push_back(maps.layer);
                                        ASSERT_EQ(std::ssize(maps.maps), 2 * maps.heads);
                                        EXPECT_EQ(maps.map(1, 0).rows, 2);
-                                       float sum = 0;  // of the last query's weights
+                                       float sum = 0;  // attention weights of the last query
                                        for (std::int64_t key = 0; key < 3; ++key)
                                          sum += maps.map(0, 1)(2, key);
                                        EXPECT_NEAR(sum, 1, 1e-6);
@@ -153,7 +154,7 @@ TEST(ForwardPass, EndsAfterTheMapsThatWereAskedFor) {
   EXPECT_EQ(layers, (std::vector<std::int64_t>{0}));
 }
 
-TEST(ForwardPass, NamesTheFirstLayerThatGivesNaN) {
+TEST(ForwardPass, NamesTheFirstLayerThatGivesNan) {
   const test::TempFolder folder;
   const Model model = changed_model(folder, "llama", [](test::TensorToWrite& tensor) {
     if (tensor.name == "model.layers.1.mlp.up_proj.weight") {
@@ -167,7 +168,7 @@ TEST(ForwardPass, NamesTheFirstLayerThatGivesNaN) {
                       "model.safetensors", "layer 1 gives NaN");
 }
 
-TEST(ForwardPass, NamesTheTensorThatIsMissing) {
+TEST(ForwardPass, NamesTheMissingTensor) {
   for (const auto& [name, tensor] :
        {std::pair("llama", "model.layers.0.post_attention_layernorm.weight"),
         std::pair("llama", "model.layers.1.self_attn.o_proj.weight"),
@@ -196,7 +197,7 @@ TEST(ForwardPass, HasNoLogitsWithoutAHead) {
   }
 }
 
-TEST(ForwardPass, StopsWhereItIsTold) {
+TEST(ForwardPass, StopsOnRequest) {
   const Model model = model_of("llama");
   const ForwardPass pass(model, true, {});
   std::stop_source source;

@@ -1,5 +1,6 @@
-// GGUF files of the later architectures (tools/make_gguf_family_files.py) against the files of
-// transformers' form that they were made of: the same tensors, the same outputs to the last bit.
+// GGUF files of recent architectures (tools/make_gguf_family_files.py), compared with the
+// safetensors files that they were converted from: the same tensors, and the same outputs bit for
+// bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +24,8 @@ std::vector<float> elements(const TensorView& view) {
   return out;
 }
 
-/// The tensor of transformers' form, be it under the model's prefix or not. Experts that are one
-/// tensor each here may be stacked there.
+/// The tensor in transformers' format, with or without the model's prefix. Experts that are
+/// separate tensors in GGUF may be stacked there.
 const CheckpointTensor* original_of(const Model& wanted, const std::string& name) {
   for (const char* prefix : {"", "roberta.", "nomic_bert."}) {
     const CheckpointTensor* found = wanted.checkpoint().find(prefix + name);
@@ -35,7 +36,7 @@ const CheckpointTensor* original_of(const Model& wanted, const std::string& name
   return wanted.checkpoint().find("model.language_model." + name.substr(kModel.size()));
 }
 
-/// Some gains are kept with 1 added, and rates of decay as they are.
+/// The value that GGUF stores: some gains with 1 added, and decay rates as −exp(A_log).
 float kept(const std::string& name, float value, const GgufFamilyCase& of) {
   const bool linear = of.name.starts_with("qwen3_next") || of.name.starts_with("qwen3_5");
   if (linear && name.ends_with(".A_log")) return -std::exp(value);
@@ -46,7 +47,7 @@ float kept(const std::string& name, float value, const GgufFamilyCase& of) {
 
 class GgufOfFamily : public testing::TestWithParam<GgufFamilyCase> {};
 
-TEST_P(GgufOfFamily, HasTheTensorsOfTransformersForm) {
+TEST_P(GgufOfFamily, HasTheTensorsOfTheOriginal) {
   const GgufFamilyCase& of = GetParam();
   const TempFolder folder;
   write_original(of, folder);
@@ -66,7 +67,7 @@ TEST_P(GgufOfFamily, HasTheTensorsOfTransformersForm) {
     ASSERT_EQ(tensor.view.shape, expected->view.shape);
     const std::vector<float> ours = elements(tensor.view), theirs = elements(expected->view);
     std::size_t first = 0;
-    // Rows of positions before the first that a text has are not in the file.
+    // The file omits position rows before the first position that a text uses.
     if (tensor.name == "embeddings.position_embeddings.weight") {
       first = 2 * static_cast<std::size_t>(tensor.view.cols());
       EXPECT_EQ(std::count(ours.begin(), ours.begin() + static_cast<std::ptrdiff_t>(first), 0.0F),
@@ -80,8 +81,8 @@ TEST_P(GgufOfFamily, HasTheTensorsOfTransformersForm) {
   EXPECT_GT(compared, wanted.checkpoint().tensors().size() / 3);
 }
 
-/// The last hidden states of a text, and its logits where the model has a head.
-TEST_P(GgufOfFamily, RunsToTheSameOutputs) {
+/// The last hidden states of a text, and its logits if the model has an LM head.
+TEST_P(GgufOfFamily, GivesTheSameOutputs) {
   const GgufFamilyCase& of = GetParam();
   const TempFolder folder;
   write_original(of, folder);
@@ -97,7 +98,7 @@ TEST_P(GgufOfFamily, RunsToTheSameOutputs) {
   const Matrix<float> last = ours.run(texts, {}, {}), expected = theirs.run(texts, {}, {});
   ASSERT_GT(last.rows() * last.cols(), 0);
   expect_same(last, expected);
-  const bool encoder = !got.spec().causal;  // whose heads GGUF does not keep
+  const bool encoder = !got.spec().causal;  // GGUF omits the heads of encoders
   EXPECT_EQ(ours.no_logits().empty(), !encoder) << ours.no_logits();
   if (!encoder) expect_same(ours.logits(last.view(), {}), theirs.logits(expected.view(), {}));
 }

@@ -1,5 +1,5 @@
-// GGUF files of every architecture against the files of transformers' form that they were made of
-// (tools/make_gguf_files.py): the same tensors, and the same logits to the last bit.
+// GGUF files of every architecture, compared with the safetensors files that they were converted
+// from (tools/make_gguf_files.py): the same tensors, and the same logits bit for bit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,12 +23,12 @@ namespace fs = std::filesystem;
 const fs::path kData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data";
 
 struct Case {
-  const char* file;    // of tests/data/gguf
-  const char* folder;  // of tests/data/forward
-  const char* config;  // of tests/data/gguf; empty: that of the folder
+  const char* file;    // in tests/data/gguf
+  const char* folder;  // in tests/data/forward
+  const char* config;  // in tests/data/gguf; empty: the folder's config
   bool whole_gains = false;
-  float rounded = 0;     // by how much, relatively, what the file holds was rounded
-  double tolerance = 0;  // of the largest output, where something was
+  float rounded = 0;     // relative rounding error of the stored values
+  double tolerance = 0;  // relative to the largest output, if values are rounded
 };
 
 void PrintTo(const Case& model, std::ostream* out) { *out << model.file; }
@@ -47,7 +47,7 @@ Model transformers_form(const Case& model) {
                parse_config(file_text(config), config.string()));
 }
 
-/// The last hidden states of a text, and its logits where the model has a head.
+/// The last hidden states of a text, and its logits if the model has an LM head.
 std::vector<float> outputs_of(const Model& model) {
   const ForwardPass pass(model, /*copy_weights=*/false, {});
   const std::vector<TokenIds> texts = {{5, 6, 7, 3, 11, 4, 9, 8, 10}};
@@ -60,7 +60,7 @@ std::vector<float> outputs_of(const Model& model) {
   return out;
 }
 
-/// All values of a tensor, one row for those of one axis.
+/// All values of a tensor. A 1-D tensor gives one row.
 Matrix<float> view_values(const TensorView& view) {
   if (view.shape.size() == 2) return decode<float>(whole_matrix(view));
   const auto size = view.element_count();
@@ -69,7 +69,7 @@ Matrix<float> view_values(const TensorView& view) {
 
 class GgufModel : public testing::TestWithParam<Case> {};
 
-TEST_P(GgufModel, EqualsTransformersForm) {
+TEST_P(GgufModel, EqualsTheOriginal) {
   const Case& of = GetParam();
   const Model wanted = transformers_form(of);
   const Model got = Model::open(kData / "gguf" / of.file);
@@ -93,7 +93,7 @@ TEST_P(GgufModel, EqualsTransformersForm) {
   }
 
   const std::vector<float> ours = outputs_of(got), theirs = outputs_of(wanted);
-  // BERT's GGUF has no head.
+  // The GGUF file of BERT has no LM head.
   ASSERT_LE(ours.size(), theirs.size());
   double largest = 0, difference = 0;
   for (std::size_t at = 0; at < ours.size(); ++at) {
@@ -105,10 +105,11 @@ TEST_P(GgufModel, EqualsTransformersForm) {
   EXPECT_LE(difference, of.tolerance * largest);
 }
 
-/// Divisors of frequencies are rounded to float32, which turns queries and keys by a few units in
-/// the last place.
+/// The divisors of RoPE frequencies are rounded to float32. This changes queries and keys by a few
+/// units in the last place.
 constexpr double kTurned = 2e-6;
-/// Numbers of 11 bits, or below 6e-5 whole steps of 6e-8; a state adds up a few hundred.
+/// float16 has 11 significant bits, or steps of 6e-8 below 6e-5. A state is a sum of a few hundred
+/// values.
 constexpr float kHalf = 0x1p-11F;
 constexpr double kOfHalves = 1e-2;
 
@@ -140,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gpt_neox-sequential.f16.gguf", "gpt_neox", "gpt_neox-sequential.json"},
         Case{"bert.f32.gguf", "bert", ""},
         Case{"bert.f16.gguf", "bert", "", false, kHalf, kOfHalves},
-        // The same model in other ways.
+        // The same model in other file layouts.
         Case{"split-00001-of-00004.gguf", "llama-tied", ""},
         Case{"split-00003-of-00004.gguf", "llama-tied", ""},
         Case{"big-endian.gguf", "llama-tied", ""}, Case{"version2.gguf", "llama-tied", ""}));

@@ -1,4 +1,4 @@
-// How far a forward pass may be from its golden values, and how far it is.
+// Tolerances of forward passes relative to golden values, and the measured error.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,13 @@
 
 namespace attnscope::test {
 
-/// Of the largest value.
+/// Relative to the largest value.
 inline constexpr double kStatesTolerance = 2e-5;
 inline constexpr double kMapsTolerance = 5e-5;
 
-/// The largest difference, of the largest value. `parts`: equal parts, such as the hidden states of
-/// each layer, that are judged each by its own largest value; the worst of them counts.
+/// The largest difference divided by the largest value. `parts`: number of equal parts, such as the
+/// hidden states of each layer. Each part is compared with its own largest value, and the worst
+/// part counts.
 inline double error_of(const std::vector<float>& got, const std::vector<float>& wanted,
                        std::int64_t parts) {
   if (got.size() != wanted.size()) return INFINITY;
@@ -26,7 +27,7 @@ inline double error_of(const std::vector<float>& got, const std::vector<float>& 
     for (std::size_t at = first; at < first + size; ++at) {
       largest = std::max(largest, std::abs(static_cast<double>(wanted[at])));
       const double off = std::abs(static_cast<double>(got[at]) - static_cast<double>(wanted[at]));
-      if (!(off <= difference)) difference = off;  // NaN counts
+      if (!(off <= difference)) difference = off;  // true for NaN
     }
     if (!(difference / largest <= worst)) worst = difference / largest;
   }

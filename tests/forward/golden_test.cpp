@@ -1,5 +1,5 @@
-// The forward pass of every architecture and variant, against transformers. What the files hold,
-// and how they are made: tools/golden_forward.py.
+// The forward pass of every architecture and variant, compared with transformers. Expected values:
+// tools/golden_forward.py.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace test;
 
-/// What one run gave of each of its sequences, in the order of the expected tensors.
+/// The outputs of one run for each sequence, in the order of the expected tensors.
 struct Outputs {
   std::vector<float> hidden_states, last_hidden_state, attentions, logits;
 };
@@ -88,14 +88,14 @@ TEST_P(ForwardGolden, EqualsTransformers) {
   }
 }
 
-TEST_P(ForwardGolden, FactsSayWhetherThereAreLogitsOfTokens) {
+TEST_P(ForwardGolden, ModelInfoStatesWhetherLogitsAreOverTokens) {
   const Model model = model_of(GetParam());
   const ForwardPass pass(model, /*copy_weights=*/false, {});
   EXPECT_EQ(summarize(model).tied_embedding.has_value(), pass.no_logits().empty())
       << pass.no_logits();
 }
 
-TEST(ForwardStacks, FactsSayWhetherThereAreLogitsOfTokens) {
+TEST(ForwardStacks, ModelInfoStatesWhetherLogitsAreOverTokens) {
   const auto data = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/stacks";
   std::size_t with_logits = 0, without = 0;
   for (const char* name : {"bart", "clip", "siglip", "t5", "vit", "wav2vec2", "whisper"}) {

@@ -1,4 +1,4 @@
-// Encoders of images, against transformers. What the files hold: tools/golden_images.py.
+// Vision encoders, compared with transformers. Expected values: tools/golden_images.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 const fs::path kStacks = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/stacks";
 
-/// Of the largest value of a layer, as golden_test.cpp has it.
+/// Relative to the largest value of a layer, as in golden_test.cpp.
 constexpr double kStates = 2e-5, kMaps = 5e-5;
 
 std::vector<fs::path> image_cases() {
@@ -118,8 +118,8 @@ TEST_P(ImageGolden, EqualsTransformers) {
   }
 }
 
-/// The text towers of models that compare images with texts.
-TEST_P(ImageGolden, TextsEqualTransformers) {
+/// The text towers of zero-shot image classification models.
+TEST_P(ImageGolden, TextTowersEqualTransformers) {
   if (stacks.size() < 2) return;
   const ForwardPass pass(stacks.front(), true, {});
   for (std::int64_t at = 0; at < 3; ++at) {

@@ -1,4 +1,5 @@
-// A layout file can say of a forward pass all that config.json and attnscope's own descriptions do.
+// A layout file can describe everything that config.json and attnscope's architecture descriptions
+// can.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +25,7 @@ using nlohmann::json;
 
 const fs::path kLayoutData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
 
-/// Hidden states, maps and logits, one after the other.
+/// Hidden states, maps and logits, concatenated.
 std::vector<float> running_outputs(const Model& model) {
   const std::vector<TokenIds> sequences = {{3, 1, 4, 1, 5, 9, 2, 6}, {7}};
   const ForwardPass pass(model, /*copy_weights=*/true, {});
@@ -82,7 +83,7 @@ TEST(ForwardLayout, RunsAsWithConfigJson) {
   }
 }
 
-TEST(ForwardLayout, NeedsItsDescription) {
+TEST(ForwardLayout, RequiresACompleteDescription) {
   const std::string weights_only = R"({"schema":"attnscope-layout/1","layers":3,"heads":3,
       "head_dim":8,"width":24,"prefix":"transformer.",
       "weights":[{"role":"o","tensor":"h.{layer}.attn.c_proj.weight","storage":"in_by_out"}]})";
@@ -92,7 +93,8 @@ TEST(ForwardLayout, NeedsItsDescription) {
                       "my/layout.json: does not describe the forward pass");
 }
 
-/// Of tests/data/forward/llama, whose MLPs add nothing: what they give is multiplied by zeros.
+/// tests/data/forward/llama with MLPs that add nothing, because their outputs are multiplied by
+/// zeros.
 std::string without_mlp_output(const test::TempFolder& folder) {
   const Checkpoint whole = Checkpoint::open(kLayoutData / "forward/llama/model.safetensors");
   std::vector<test::TensorToWrite> tensors;
@@ -124,7 +126,7 @@ TEST(ForwardLayout, RunsLayersWithoutAnMlp) {
   EXPECT_TRUE(running_outputs(open()) == running_outputs(zeros)) << "they differ";
 }
 
-/// Of tests/data/forward/llama, with a sink for each of its 4 heads in both layers.
+/// tests/data/forward/llama with a learned sink for each of its 4 heads in both layers.
 std::string with_sinks(const test::TempFolder& folder, const std::vector<float>& sinks) {
   const Checkpoint whole = Checkpoint::open(kLayoutData / "forward/llama/model.safetensors");
   std::vector<test::TensorToWrite> tensors;
@@ -142,7 +144,7 @@ std::string with_sinks(const test::TempFolder& folder, const std::vector<float>&
   return folder.write("model.safetensors", test::safetensors_bytes(tensors)).string();
 }
 
-/// The maps of layer 0: of each head (T, T), one after the other.
+/// The maps of layer 0: (T, T) per head, concatenated.
 std::vector<float> first_maps(const Model& model, const TokenIds& text) {
   const ForwardPass pass(model, /*copy_weights=*/true, {});
   std::vector<float> out;
@@ -158,7 +160,7 @@ std::vector<float> first_maps(const Model& model, const TokenIds& text) {
   return out;
 }
 
-TEST(ForwardLayout, SinksTakeTheirPartOfEveryQuery) {
+TEST(ForwardLayout, LearnedSinksTakeAShareOfEveryQuery) {
   const TokenIds text = {3, 1, 4, 1, 5, 9};
   const auto tokens = text.size();
   json layout = json::parse(read_text_file(kLayoutData / "layouts/llama.json", 100'000));
@@ -179,7 +181,8 @@ TEST(ForwardLayout, SinksTakeTheirPartOfEveryQuery) {
       other_sum += static_cast<double>(others[row * tokens + key]);
     }
     EXPECT_LT(sum, 1 - 1e-5);
-    // With Z the sum of the others' exponentials, e^sink / Z = 1 / sum − 1. Sums err by 5e-7.
+    // With Z the sum of the other exponentials, e^sink / Z = 1 / sum − 1. Sums have an error of
+    // 5e-7.
     const std::size_t head = row / tokens;
     const double ratio = std::exp(static_cast<double>(high[head]) - static_cast<double>(low[head]));
     const double error = 5e-7 * (1 / (1 - sum) + 1 / (1 - other_sum));
@@ -199,7 +202,7 @@ TEST(ForwardLayout, SinksTakeTheirPartOfEveryQuery) {
       "'model.layers.0.sinks'", "[2]", "[4]");
 }
 
-TEST(ForwardLayout, AHeadThatIsNamedMustBeThere) {
+TEST(ForwardLayout, RequiresANamedHeadToExist) {
   json layout = json::parse(read_text_file(kLayoutData / "layouts/llama.json", 100'000));
   const auto pass_of = [&](const Model& model) { return ForwardPass(model, true, {}); };
   const auto open = [&] {
@@ -220,7 +223,7 @@ TEST(ForwardLayout, AHeadThatIsNamedMustBeThere) {
   EXPECT_NE(pass_of(none).no_logits(), "");
 }
 
-TEST(ForwardLayout, ABiasBesideTheHeadIsUsed) {
+TEST(ForwardLayout, UsesABiasOfTheHead) {
   const test::TempFolder folder;
   const Checkpoint whole = Checkpoint::open(kLayoutData / "forward/llama/model.safetensors");
   std::vector<test::TensorToWrite> tensors = {test::counting_tensor("lm_head.bias", {48})};

@@ -31,14 +31,14 @@ TEST(PerplexityWindows, ALastWindowOfOneTokenPredictsNothing) {
   EXPECT_EQ(windows(5, 4, 4), (std::vector<Window>{{0, 4, 3}, {4, 1, 0}}));
 }
 
-TEST(PerplexityWindows, OverlappingOnesCountNewTokensOnly) {
+TEST(PerplexityWindows, OverlappingWindowsCountNewTokensOnly) {
   EXPECT_EQ(windows(10, 4, 2), (std::vector<Window>{{0, 4, 3}, {2, 4, 2}, {4, 4, 2}, {6, 4, 2}}));
-  // The last one ends with the text.
+  // The last window ends with the text.
   EXPECT_EQ(windows(9, 4, 2), (std::vector<Window>{{0, 4, 3}, {2, 4, 2}, {4, 4, 2}, {6, 3, 1}}));
   EXPECT_EQ(windows(5, 4, 1), (std::vector<Window>{{0, 4, 3}, {1, 4, 1}}));
 }
 
-TEST(PerplexityWindows, CountEveryTokenButTheFirstWhereTheyOverlap) {
+TEST(PerplexityWindows, OverlappingWindowsCountEveryTokenButTheFirst) {
   for (std::int64_t stride = 1; stride < 7; ++stride) {
     std::int64_t counted = 0;
     for (const PerplexityWindow& window : perplexity_windows(50, 7, stride)) {
@@ -54,7 +54,7 @@ TEST(TokenScores, AreSoftmaxInFloat64) {
   EXPECT_NEAR(log_sum_exp(logits, test::test_compute()), std::log(sum), 1e-15);
   const auto top = top_tokens(logits, 3, test::test_compute());
   ASSERT_EQ(top.size(), 3u);
-  EXPECT_EQ(top[0].token, 1);  // of equal ones the smaller id
+  EXPECT_EQ(top[0].token, 1);  // the smaller id of equal ones
   EXPECT_EQ(top[1].token, 3);
   EXPECT_EQ(top[2].token, 0);
   EXPECT_NEAR(top[0].probability, std::exp(3.0) / sum, 1e-15);

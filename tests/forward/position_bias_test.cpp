@@ -1,4 +1,4 @@
-// What is added to scores by distance. Expected values are those of transformers 5.23.
+// Position-dependent terms of attention scores. Expected values are those of transformers 5.23.
 #include "attnscope/forward/position_bias.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-TEST(ScoreBias, AlibiHasTheSlopesOfTheFamily) {
+TEST(ScoreBias, AlibiSlopesEqualThoseOfTheFamily) {
   const auto expect = [](const Alibi& alibi, const std::vector<double>& powers) {
     const std::vector<float> slopes = alibi_slopes(alibi, std::ssize(powers));
     ASSERT_EQ(slopes.size(), powers.size());
@@ -31,7 +31,7 @@ TEST(ScoreBias, AlibiHasTheSlopesOfTheFamily) {
   expect(mpt, {2, 4, 6, 8, 1, 3});
 }
 
-TEST(ScoreBias, FalconsAlibiIsRoundedToBfloat16) {
+TEST(ScoreBias, AlibiOfFalconIsRoundedToBfloat16) {
   const Alibi alibi{.in_bfloat16 = true};
   const std::vector<float> slopes = alibi_slopes(alibi, 71);
   for (const auto& [place, wanted] : std::vector<std::pair<std::int64_t, float>>{
@@ -42,7 +42,7 @@ TEST(ScoreBias, FalconsAlibiIsRoundedToBfloat16) {
   EXPECT_EQ(alibi_bias({}, 0.3F, -100), 0.3F * -100);
 }
 
-/// The distances at which another row begins, and that row, for distances first … last.
+/// The distances at which a new row begins, with that row, for distances from first to last.
 template <class RowOf>
 std::vector<std::pair<std::int64_t, std::int64_t>> steps(std::int64_t first, std::int64_t last,
                                                          const RowOf& row_of) {
@@ -56,7 +56,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> steps(std::int64_t first, std
 
 using Steps = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-TEST(ScoreBias, BucketsAreThoseOfT5) {
+TEST(ScoreBias, BucketsEqualThoseOfT5) {
   const auto found = [](const BucketBias& buckets, bool causal) {
     return steps(-400, 400, [&](std::int64_t at) { return bucket_of(buckets, at, causal); });
   };
@@ -76,8 +76,8 @@ TEST(ScoreBias, BucketsAreThoseOfT5) {
             (Steps{{-400, 3}, {-6, 2}, {-1, 1}, {0, 0}, {1, 5}, {2, 6}, {7, 7}}));
 }
 
-TEST(ScoreBias, DisentangledRowsAreThoseOfDeberta) {
-  // Rows of keys before the query; those of keys after it lie on the other side of `span`.
+TEST(ScoreBias, DisentangledRowsEqualThoseOfDeberta) {
+  // Rows of keys before the query. Rows of keys after it are on the other side of `span`.
   const auto found = [](const DisentangledSpec& spec, std::int64_t first, std::int64_t last) {
     return steps(first, last, [&](std::int64_t before) {
       const std::int64_t row = disentangled_row(spec, -before) - spec.span;

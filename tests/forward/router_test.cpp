@@ -1,4 +1,4 @@
-// Which experts are chosen, by hand.
+// Routing by hand: selected experts and their weights.
 #include "attnscope/forward/router.h"
 
 #include <gtest/gtest.h>
@@ -18,14 +18,15 @@ ChosenExperts route(const ExpertSpec& spec, std::vector<float> logits,
 
 using Numbers = std::vector<std::int64_t>;
 
-TEST(Router, TakesTheLargestAndOfEqualOnesTheFirst) {
+TEST(Router, SelectsTheLargestAndTheFirstOfEqualOnes) {
   EXPECT_EQ(route({.chosen = 3}, {1, 3, 2, 3}).experts, (Numbers{1, 3, 2}));
 }
 
-TEST(Router, SaysWhereAnotherChoiceWasAsGood) {
+TEST(Router, ReportsTies) {
   using Tied = std::vector<std::uint8_t>;
-  EXPECT_EQ(route({.chosen = 2}, {3, 1, 2, 1}).tied, (Tied{0}));  // beyond those that are chosen
-  EXPECT_EQ(route({.chosen = 2}, {2, 2, 1, 0}).tied, (Tied{0}));  // among them
+  // A tie of experts that are not selected.
+  EXPECT_EQ(route({.chosen = 2}, {3, 1, 2, 1}).tied, (Tied{0}));
+  EXPECT_EQ(route({.chosen = 2}, {2, 2, 1, 0}).tied, (Tied{0}));  // a tie of selected experts
   EXPECT_EQ(route({.chosen = 2}, {3, 2, 1, 2}).tied, (Tied{1}));
   EXPECT_EQ(
       route({.chosen = 2, .score = RouterScore::sparsemixer, .jitter = 0.01}, {3, 2, 1, 2}).tied,
@@ -35,7 +36,7 @@ TEST(Router, SaysWhereAnotherChoiceWasAsGood) {
   EXPECT_EQ(route(grouped, {4, 1, 3, 2}).tied, (Tied{0}));
 }
 
-TEST(Router, SoftmaxOfAllOrOfTheChosen) {
+TEST(Router, NormalizesOverAllOrOverSelectedExperts) {
   const std::vector<float> logits = {0, std::log(3.0F), std::log(4.0F)};
   const ChosenExperts all = route({.chosen = 2, .score = RouterScore::softmax}, logits);
   EXPECT_FLOAT_EQ(all.weights[0], 0.5F);
@@ -46,14 +47,14 @@ TEST(Router, SoftmaxOfAllOrOfTheChosen) {
   EXPECT_FLOAT_EQ(each.weights[0], 0.8F);
 }
 
-TEST(Router, ABiasChoosesAndDoesNotWeigh) {
+TEST(Router, ABiasAffectsTheSelectionButNotTheWeights) {
   const ChosenExperts got =
       route({.chosen = 1, .score = RouterScore::sigmoid}, {0, 5, 0}, {2, 0, 0});
   EXPECT_EQ(got.experts, (Numbers{0}));
   EXPECT_FLOAT_EQ(got.weights[0], 0.5F);
 }
 
-TEST(Router, GroupsByTheirBestOrByTwo) {
+TEST(Router, RanksGroupsByTheirBestOrTwoBestExperts) {
   const std::vector<float> logits = {9, 0, 6, 5, 1, 1};
   ExpertSpec spec{.chosen = 2,
                   .score = RouterScore::softmax_of_chosen,
@@ -75,8 +76,8 @@ TEST(Router, Normalizes) {
   EXPECT_FLOAT_EQ(route(spec, logits).weights[0], 0.375F);
 }
 
-TEST(Router, SparsemixerWeighsAmongThoseNear) {
-  // (2 - 1.5) / 2 = 0.25 is near for a jitter of 0.2, (2 - 1) / 2 is not.
+TEST(Router, SparsemixerNormalizesOverNearExperts) {
+  // (2 - 1.5) / 2 = 0.25 is near for a jitter of 0.2, but (2 - 1) / 2 is not.
   const ChosenExperts got =
       route({.chosen = 2, .score = RouterScore::sparsemixer, .jitter = 0.2}, {1.5F, 1, 2, -5});
   EXPECT_EQ(got.experts, (Numbers{2, 0}));
@@ -84,7 +85,7 @@ TEST(Router, SparsemixerWeighsAmongThoseNear) {
   EXPECT_FLOAT_EQ(got.weights[1], 1 / (1 + std::exp(-0.5F)));
 }
 
-TEST(Router, NaNIsNeverBetter) {
+TEST(Router, NeverSelectsNan) {
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(route({.chosen = 1, .score = RouterScore::sigmoid}, {kNaN, -9, kNaN}).experts,
             (Numbers{1}));

@@ -1,5 +1,5 @@
-// Which experts every layer chooses for 200 tokens, and how much each counts, against transformers.
-// What the files hold: tools/golden_forward.py.
+// Selected experts and weights in every layer for 200 tokens, compared with transformers. Expected
+// values: tools/golden_forward.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,8 @@ std::vector<Variant> routed_variants() {
 
 class RoutingGolden : public testing::TestWithParam<Variant> {};
 
-/// Of one token, by expert: transformers leaves the order open.
+/// Experts and weights of one token, sorted by expert, because transformers does not define an
+/// order.
 using Choice = std::vector<std::pair<std::int64_t, float>>;
 
 TEST_P(RoutingGolden, EqualsTransformers) {
@@ -55,7 +56,8 @@ TEST_P(RoutingGolden, EqualsTransformers) {
       std::sort(wanted.begin(), wanted.end());
       for (std::size_t at = 0; at < chosen; ++at) {
         ASSERT_EQ(got[at].first, wanted[at].first) << "layer " << routing.layer << ", row " << row;
-        // Of weights up to 2.5, and logits with the error that hidden states may have.
+        // The tolerance is for weights up to 2.5, and for logits with the tolerance of hidden
+        // states.
         ASSERT_NEAR(got[at].second, wanted[at].second, 1e-4)
             << "layer " << routing.layer << ", row " << row;
       }

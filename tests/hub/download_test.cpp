@@ -1,5 +1,4 @@
-// Models by their names on the hub, as a user meets them: downloads, the cache, and what goes
-// wrong.
+// Models from the Hugging Face Hub through the command line: downloads, the cache, and errors.
 #include <sys/file.h>
 
 #include "tests/support/test_hub.h"
@@ -11,7 +10,7 @@ namespace fs = std::filesystem;
 
 const Words kSpectrum = {"spectrum", "--format", "csv"};
 
-/// Figures of the same files in a folder; the name of the model is the last part of both.
+/// Figures of the same files in a local folder. The last part of the model name is the same.
 std::string expected(const std::string& data) {
   return output_of(kSpectrum + Words{data_path(data)});
 }
@@ -35,11 +34,11 @@ class HubDownload : public testing::Test {
   TestHub hub;
 };
 
-TEST_F(HubDownload, GivesTheFiguresOfTheFilesAndTheCacheThatOthersRead) {
+TEST_F(HubDownload, GivesTheSameFiguresAndAStandardCache) {
   EXPECT_EQ(output_of(kSpectrum + Words{"org/llama"}, hub.options()), expected("llama"));
 
   const fs::path cache = hub.cached("org/llama");
-  EXPECT_EQ(commit().size(), 40u);  // and no line end
+  EXPECT_EQ(commit().size(), 40u);  // and no newline
   const fs::path snapshot = cache / "snapshots" / commit();
   EXPECT_EQ(files_in(snapshot),
             (Words{"config.json", "model-00001-of-00002.safetensors",
@@ -52,13 +51,13 @@ TEST_F(HubDownload, GivesTheFiguresOfTheFilesAndTheCacheThatOthersRead) {
     EXPECT_TRUE(fs::exists(hub.home() / "hub" / ".locks" / "models--org--llama" /
                            (link.filename().string() + ".lock")));
   }
-  EXPECT_EQ(files_in(cache / "blobs").size(), 4u);  // nothing of a download is left
+  EXPECT_EQ(files_in(cache / "blobs").size(), 4u);  // no partial download is left
   EXPECT_TRUE(fs::exists(cache / ".no_exist" / commit() / "tokenizer.json"));
   EXPECT_TRUE(read_file(hub.home() / "hub" / "CACHEDIR.TAG")
                   .starts_with("Signature: 8a477f597d28d172789f06886806bc55"));
 }
 
-TEST_F(HubDownload, AsksOnceMoreAndDownloadsNothingAgain) {
+TEST_F(HubDownload, ChecksTheRevisionButDownloadsNothingAgain) {
   output_of(kSpectrum + Words{"org/llama"}, hub.options());
   hub.forget_requests();
   output_of(kSpectrum + Words{"org/llama"}, hub.options());
@@ -69,7 +68,7 @@ TEST_F(HubDownload, AsksOnceMoreAndDownloadsNothingAgain) {
   EXPECT_TRUE(hub.requests().empty());
 }
 
-TEST_F(HubDownload, ReadsTheCacheWhereTheHubIsAway) {
+TEST_F(HubDownload, UsesTheCacheIfTheHubIsUnreachable) {
   output_of(kSpectrum + Words{"org/llama"}, hub.options());
   RunOptions away = hub.options();
   away.environment["HF_ENDPOINT"] = "http://127.0.0.1:1";
@@ -80,14 +79,14 @@ TEST_F(HubDownload, ReadsTheCacheWhereTheHubIsAway) {
   EXPECT_TRUE(contains(run.err, "using the cached commit " + commit())) << run.err;
 }
 
-TEST_F(HubDownload, TakesAPathBeforeAName) {
+TEST_F(HubDownload, PrefersAPathToAName) {
   fs::create_directories(hub.options().folder / "org");
   fs::copy(data_path("gpt2"), hub.options().folder / "org" / "llama");
   output_of(kSpectrum + Words{"org/llama"}, hub.options());
   EXPECT_TRUE(hub.requests().empty());
 }
 
-TEST_F(HubDownload, GivesTheTokenToTheHubAndToNobodyElse) {
+TEST_F(HubDownload, SendsTheTokenToTheHubOnly) {
   hub.set_options("org/llama", {{"private", true}, {"gated", true}});
   RunOptions options = hub.options();
   options.environment["HF_TOKEN"] = "hf_wrong";
@@ -105,7 +104,7 @@ TEST_F(HubDownload, GivesTheTokenToTheHubAndToNobodyElse) {
   EXPECT_EQ(elsewhere, 2u);
 }
 
-TEST_F(HubDownload, GoesOnWhereAConnectionWasCut) {
+TEST_F(HubDownload, ResumesAfterALostConnection) {
   hub.set_faults({{{"match", "GET cdn"}, {"times", 2}, {"cut", 5000}}});
   EXPECT_EQ(output_of(kSpectrum + Words{"org/llama", "--quiet"}, hub.options()), expected("llama"));
   bool went_on = false;
@@ -115,7 +114,7 @@ TEST_F(HubDownload, GoesOnWhereAConnectionWasCut) {
   EXPECT_TRUE(went_on);
 }
 
-TEST_F(HubDownload, GoesOnWhereAnotherRunStopped) {
+TEST_F(HubDownload, ResumesTheDownloadOfAnotherRun) {
   hub.set_faults({{{"match", "GET cdn"}, {"status", 403}}});
   expect_refusal({"info", "org/llama"}, 3, {"HTTP status 403"}, hub.options());
   hub.set_faults({});
@@ -124,29 +123,29 @@ TEST_F(HubDownload, GoesOnWhereAnotherRunStopped) {
   std::size_t begun = 0;
   for (const std::string& name : files_in(blobs)) {
     if (!name.ends_with(".incomplete")) continue;
-    // Of the other shard these are the wrong bytes.
+    // For the second shard, these bytes are wrong.
     std::ofstream(blobs / name, std::ios::binary) << first.substr(0, 3000);
     ++begun;
   }
   EXPECT_EQ(begun, 2u);
   hub.forget_requests();
   EXPECT_EQ(output_of(kSpectrum + Words{"org/llama"}, hub.options()), expected("llama"));
-  EXPECT_EQ(requests_of("GET", "model-0000").size(), 3u);  // the wrong one once more
+  EXPECT_EQ(requests_of("GET", "model-0000").size(), 3u);  // the wrong one is requested again
 }
 
-TEST_F(HubDownload, TakesWhateverServersMakeOfRanges) {
+TEST_F(HubDownload, AcceptsServersThatIgnoreRanges) {
   hub.set_faults({{{"match", "GET cdn"}, {"times", 2}, {"cut", 5000}},
                   {{"match", "GET cdn"}, {"ignore_range", true}}});
   EXPECT_EQ(output_of(kSpectrum + Words{"org/llama", "--quiet"}, hub.options()), expected("llama"));
 }
 
-TEST_F(HubDownload, UnpacksWhatComesPacked) {
+TEST_F(HubDownload, DecompressesGzipResponses) {
   hub.set_faults(
       {{{"match", "GET hub /org"}, {"gzip", true}}, {{"match", "GET cdn"}, {"gzip", true}}});
   EXPECT_EQ(output_of(kSpectrum + Words{"org/llama"}, hub.options()), expected("llama"));
 }
 
-TEST_F(HubDownload, BelievesNoWrongBytes) {
+TEST_F(HubDownload, RejectsWrongBytes) {
   const struct {
     json fault;
     std::string said;
@@ -163,7 +162,7 @@ TEST_F(HubDownload, BelievesNoWrongBytes) {
   }
 }
 
-TEST_F(HubDownload, WaitsWhereTheHubAsksForIt) {
+TEST_F(HubDownload, WaitsIfTheHubRequestsIt) {
   hub.set_faults({{{"match", "/revision/"},
                    {"times", 1},
                    {"status", 429},
@@ -176,7 +175,7 @@ TEST_F(HubDownload, WaitsWhereTheHubAsksForIt) {
   EXPECT_EQ(run.err, "attnscope: note: org/llama: the hub limits the request rate; waiting 2 s\n");
 }
 
-TEST_F(HubDownload, SaysWhatIsWrongInOneLine) {
+TEST_F(HubDownload, ReportsErrorsInOneLine) {
   hub.offer("org/gated", "gpt2");
   hub.set_options("org/gated", {{"gated", true}});
   hub.offer("org/old", "gpt2");
@@ -214,7 +213,7 @@ TEST_F(HubDownload, SaysWhatIsWrongInOneLine) {
   output_of({"info", "org/old"}, hub.options());
 }
 
-TEST_F(HubDownload, SaysWhatServersDo) {
+TEST_F(HubDownload, ReportsServerErrors) {
   const struct {
     json fault;
     Words said;
@@ -252,7 +251,7 @@ TEST_F(HubDownload, StopsAtOnce) {
   EXPECT_LT(run.seconds, 1);
 }
 
-TEST_F(HubDownload, PutsFilesIntoSnapshotsWhereLinksAreUnwanted) {
+TEST_F(HubDownload, WritesFilesIntoSnapshotsIfLinksAreDisabled) {
   RunOptions options = hub.options();
   options.environment["HF_HUB_DISABLE_SYMLINKS"] = "1";
   EXPECT_EQ(output_of(kSpectrum + Words{"org/llama"}, options), expected("llama"));

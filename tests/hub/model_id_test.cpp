@@ -5,7 +5,7 @@
 namespace attnscope {
 namespace {
 
-TEST(HubModelId, TakesNamesApart) {
+TEST(HubModelId, ParsesNames) {
   const struct {
     std::string text, repo, part, revision;
   } cases[] = {
@@ -30,7 +30,7 @@ TEST(HubModelId, TakesNamesApart) {
   EXPECT_EQ(parse_hub_model("gpt2")->text(), "gpt2");
 }
 
-TEST(HubModelId, LeavesPathsAlone) {
+TEST(HubModelId, DoesNotMatchPaths) {
   for (const std::string text : {"",
                                  "/",
                                  "/abs/path",
@@ -64,7 +64,7 @@ TEST(HubModelId, LeavesPathsAlone) {
   EXPECT_TRUE(parse_hub_model(std::string(96, 'a')).has_value());
 }
 
-TEST(HubModelId, OrdersRevisionsByTheirNumbers) {
+TEST(HubModelId, SortsRevisionsNumerically) {
   const std::vector<std::string> names = {"main",   "step10", "step2", "step1000",
                                           "step2b", "v1",     "step0", "step10"};
   EXPECT_EQ(matching_revisions("step*", names),

@@ -1,4 +1,4 @@
-// `--remote`: the same figures, with no more bytes than they need and none kept.
+// `--remote`: the same figures with only the needed bytes, and nothing cached.
 #include "attnscope/base/text.h"
 #include "tests/support/test_hub.h"
 #include "tests/support/tiny_llama.h"
@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(HubRemote, GivesTheSameFiguresAndKeepsNothing) {
+TEST(HubRemote, GivesTheSameFiguresAndCachesNothing) {
   TestHub hub;
   for (const std::string name : {"llama", "gpt2", "pytorch"}) {
     if (!fs::exists(data_path(name) + "/config.json")) continue;
@@ -22,7 +22,7 @@ TEST(HubRemote, GivesTheSameFiguresAndKeepsNothing) {
   EXPECT_FALSE(fs::exists(hub.home()));
 }
 
-TEST(HubRemote, FetchesOnlyTheTensorsThatAreAskedFor) {
+TEST(HubRemote, FetchesOnlyTheRequestedTensors) {
   TestHub hub;
   hub.offer("org/llama", "llama");
   output_of({"spectrum", "org/llama", "--remote", "--matrix", "q", "--layers", "0"}, hub.options());
@@ -34,12 +34,12 @@ TEST(HubRemote, FetchesOnlyTheTensorsThatAreAskedFor) {
     headers +=
         8 + static_cast<unsigned char>(bytes[0]) + 256u * static_cast<unsigned char>(bytes[1]);
   }
-  // The first look at a file is at 512 bytes.
+  // The first request for a file reads 512 bytes.
   EXPECT_LE(hub.sent_bytes(), headers + 4 * width * width + 2 * 512);
 }
 
-/// A GPTQ checkpoint of nothing but a gate and an up matrix in one tensor, whose rows of words are
-/// so long that a part of each is worth a request.
+/// A GPTQ checkpoint with only a gate and an up matrix in one tensor. Its rows of packed words are
+/// so long that a separate request for a part of each row saves bytes.
 std::uint64_t write_wide(const fs::path& folder) {
   constexpr std::int64_t kWidth = 64, kMlp = 147'456;
   const json config = {
@@ -63,7 +63,7 @@ std::uint64_t write_wide(const fs::path& folder) {
   return file.size();
 }
 
-TEST(HubRemote, FetchesTheOutputsOfAFusedTensorThatAreAskedFor) {
+TEST(HubRemote, FetchesOnlyTheRequestedOutputsOfAFusedTensor) {
   TestHub hub;
   const fs::path folder = hub.folder_of("org/wide");
   const std::uint64_t bytes = write_wide(folder);
@@ -82,7 +82,7 @@ TEST(HubRemote, FetchesTheOutputsOfAFusedTensorThatAreAskedFor) {
   EXPECT_LT(hub.requests().size(), 12u) << "the tensor was asked for in more parts than it needs";
 }
 
-TEST(HubRemote, SurvivesAddressesThatExpireAndConnectionsThatAreCut) {
+TEST(HubRemote, HandlesExpiredUrlsAndLostConnections) {
   TestHub hub;
   hub.offer("org/gpt2", "gpt2");
   hub.set_faults({{{"match", "GET cdn"}, {"times", 1}, {"cut", 100}},
@@ -91,7 +91,7 @@ TEST(HubRemote, SurvivesAddressesThatExpireAndConnectionsThatAreCut) {
             output_of({"spectrum", data_path("gpt2"), "--quiet"}));
 }
 
-TEST(HubRemote, RefusesServersWithoutRanges) {
+TEST(HubRemote, RejectsServersWithoutRanges) {
   TestHub hub;
   hub.offer("org/gpt2", "gpt2");
   hub.set_faults({{{"match", "GET cdn"}, {"ignore_range", true}}});
@@ -100,12 +100,12 @@ TEST(HubRemote, RefusesServersWithoutRanges) {
   EXPECT_EQ(hub.sent_bytes() > 0, true);
 }
 
-/// What a checkpoint's safetensors files hold, in bytes.
+/// Sizes of a checkpoint's safetensors files in bytes.
 struct StoredBytes {
   std::uint64_t headers = 0, attention = 0;
 };
 
-/// `layers`: those below it count.
+/// Counts the layers below `layers`.
 StoredBytes stored_bytes_of(const fs::path& folder, std::int64_t layers) {
   StoredBytes out;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -127,8 +127,8 @@ StoredBytes stored_bytes_of(const fs::path& folder, std::int64_t layers) {
   return out;
 }
 
-/// 61 layers in 163 shards as DeepSeek-V3's, whose experts are not read.
-TEST(HubRemote, ReadsTheAttentionOfALargeModelAloneAndGoesOnAfterAStop) {
+/// 61 layers in 163 shards, like DeepSeek-V3. Experts are not read.
+TEST(HubRemote, ReadsOnlyTheAttentionOfALargeModelAndResumes) {
   TestHub hub;
   const fs::path folder = hub.folder_of("org/deepseek");
   const std::string make = "python3 '" + source_path("tools/make_sparse_deepseek.py") + "' '" +
@@ -144,7 +144,7 @@ TEST(HubRemote, ReadsTheAttentionOfALargeModelAloneAndGoesOnAfterAStop) {
     return rows;
   };
   const Words remote = {"org/deepseek", "--remote", "--store", store.string()};
-  // How long a header is, is only known when it has come.
+  // The length of a header is known only after the first request.
   const auto at_most = [](std::uint64_t headers, std::uint64_t bytes) {
     return headers + headers / 20 + bytes + bytes / 100;
   };
@@ -153,7 +153,7 @@ TEST(HubRemote, ReadsTheAttentionOfALargeModelAloneAndGoesOnAfterAStop) {
   const StoredBytes three = stored_bytes_of(folder, 3), six = stored_bytes_of(folder, 6);
   EXPECT_LE(hub.sent_bytes(), at_most(three.headers, three.attention));
   EXPECT_GE(hub.sent_bytes(), three.attention);
-  // An index, then the start of each shard, in one request there and one here.
+  // An index, then the start of each shard, with one request to each of the two hosts.
   EXPECT_LT(hub.requests().size(), 2u * 163 + 3 * 60);
 
   const json found = rows_of("0-5", remote);
@@ -163,7 +163,7 @@ TEST(HubRemote, ReadsTheAttentionOfALargeModelAloneAndGoesOnAfterAStop) {
   EXPECT_LE(hub.sent_bytes(), at_most(six.headers, 0)) << "all of it is stored";
 }
 
-TEST(HubRevisions, AreModelsSideBySide) {
+TEST(HubRevisions, AreSeparateModels) {
   TestHub hub;
   for (const std::string revision : {"main", "step1", "step10", "step2"}) {
     hub.offer("org/name", "gpt_neox", revision);
@@ -172,7 +172,7 @@ TEST(HubRevisions, AreModelsSideBySide) {
       output_of({"spectrum", "org/name@step*", "--matrix", "q", "--remote"}, hub.options());
   const Words lines = lines_of(table);
   EXPECT_TRUE(lines[0].starts_with("name  gpt_neox")) << table;
-  // Each has a column for each threshold.
+  // Each revision has a column per threshold.
   EXPECT_EQ(words_of(lines[2]), (Words{"layer", "q", "q", "q", "q", "q", "q"}));
   EXPECT_EQ(words_of(lines[3]), (Words{"step1", "step1", "step2", "step2", "step10", "step10"}));
 

@@ -19,7 +19,7 @@ HubSettings settings_of(Variables variables) {
   });
 }
 
-// As huggingface_hub 2.4 answers for the same variables.
+// Expected values: results of huggingface_hub 2.4 for the same variables.
 TEST(HubSettings, FindTheCache) {
   const struct {
     Variables variables;

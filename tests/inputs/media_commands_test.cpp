@@ -1,5 +1,5 @@
-// Commands on images and sound: what they give is what transformers gives, and files that are none
-// are refused in one line. Expected values: tools/golden_images.py, tools/golden_audio.py.
+// Commands on images and audio: results equal those of transformers, and invalid files are rejected
+// in one line. Expected values: tools/golden_images.py, tools/golden_audio.py.
 #include <zlib.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ TokenIds saved_tokens(const Checkpoint& saved) {
   return ids;
 }
 
-/// A PNG that says it has so many rows and columns.
+/// A PNG that declares `size` rows and columns.
 std::string with_size(std::string png, std::uint32_t size) {
   const auto put = [&](std::size_t at, std::uint32_t value) {
     for (int shift = 24; shift >= 0; shift -= 8) png[at++] = static_cast<char>(value >> shift);
@@ -43,7 +43,7 @@ std::string with_size(std::string png, std::uint32_t size) {
   return png;
 }
 
-/// Files of what golden checkpoints were run on.
+/// Files with the inputs of golden checkpoints.
 class CliMedia : public testing::Test {
  protected:
   std::string file_of(const MediaInput& media_input, const std::string& name = "input.npy") const {
@@ -60,7 +60,7 @@ class CliMedia : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(CliMedia, LabelsOfAnImageHaveTransformersLogits) {
+TEST_F(CliMedia, ImageLabelsHaveTheLogitsOfTransformers) {
   for (const std::string model : {"vit", "deit-taught", "dinov2-labels"}) {
     SCOPED_TRACE(model);
     const auto golden = Checkpoint::open(stack_path(model) + "/images.safetensors");
@@ -79,7 +79,7 @@ TEST_F(CliMedia, LabelsOfAnImageHaveTransformersLogits) {
   }
 }
 
-TEST_F(CliMedia, DistancesInPatchesAreNumPys) {
+TEST_F(CliMedia, PatchDistancesEqualNumPy) {
   for (const std::string model : {"vit", "dinov2", "dinov3_vit-registers"}) {
     const auto golden = Checkpoint::open(stack_path(model) + "/images.safetensors");
     for (int at = 0; golden.find("pixel_values." + std::to_string(at)) != nullptr; ++at) {
@@ -91,7 +91,7 @@ TEST_F(CliMedia, DistancesInPatchesAreNumPys) {
       std::size_t heads = 0;
       for (const json& row : report["rows"]) {
         if (row["head"].is_null()) continue;
-        // Maps of float32 are within 5e-5 of the golden ones, on at most 21 patches' distances.
+        // float32 maps are within 5e-5 of the golden maps, and distances are at most 21 patches.
         EXPECT_NEAR(row["patch_distance"].get<double>(), static_cast<double>(wanted.at(heads++)),
                     5e-4);
       }
@@ -100,7 +100,7 @@ TEST_F(CliMedia, DistancesInPatchesAreNumPys) {
   }
 }
 
-/// One after the other, or as one array.
+/// Several files, or one array.
 TEST_F(CliMedia, SeveralImagesAreSequences) {
   const auto golden = Checkpoint::open(stack_path("vit") + "/images.safetensors");
   MediaInput both{.shape = {2, 3, 16, 16}, .values = golden_values(golden, "pixel_values.0")};
@@ -124,7 +124,7 @@ TEST_F(CliMedia, SeveralImagesAreSequences) {
                  {"holds 2 inputs", "input.npy"});
 }
 
-TEST_F(CliMedia, WhatIsSavedIsWhatTransformersGives) {
+TEST_F(CliMedia, SavedTensorsEqualTransformers) {
   const std::map<std::string, std::string> cases = {{"vit", "images"},
                                                     {"dinov3_vit-registers", "images"},
                                                     {"wav2vec2", "audio"},
@@ -158,7 +158,7 @@ TEST_F(CliMedia, WhatIsSavedIsWhatTransformersGives) {
   }
 }
 
-TEST_F(CliMedia, AMapOfAnImageHasNoTokens) {
+TEST_F(CliMedia, AnImageMapHasNoTokens) {
   const Words command = {"attention",           stack_path("vit"), "--image",
                          image_path("odd.png"), "--heatmap",       "1,2"};
   const json report = report_of(command);
@@ -171,7 +171,7 @@ TEST_F(CliMedia, AMapOfAnImageHasNoTokens) {
   EXPECT_TRUE(contains(drawn.out, "5 places")) << drawn.out;
 }
 
-TEST_F(CliMedia, ImagesAndAudioAreReadFromTheirFiles) {
+TEST_F(CliMedia, ReadsImageAndAudioFiles) {
   for (const std::string picture : {"odd.png", "grey.jpg", "turned6.jpg", "palette.png"}) {
     const json report = report_of({"predict", stack_path("vit"), "--image", image_path(picture)});
     EXPECT_EQ(report["parameters"]["input"], picture);
@@ -187,8 +187,8 @@ TEST_F(CliMedia, ImagesAndAudioAreReadFromTheirFiles) {
   EXPECT_EQ(audio["rows"].size(), 10U);
 }
 
-/// Cut, of another kind, too large, empty: each in one line that names the file.
-TEST_F(CliMedia, RefusesUntrustedFiles) {
+/// Truncated, of another kind, too large or empty files: each gives one line that names the file.
+TEST_F(CliMedia, RejectsUntrustedFiles) {
   const auto write = [&](const std::string& name, const std::string& bytes) {
     folder_.write(name, bytes);
     return path(name);
@@ -200,7 +200,7 @@ TEST_F(CliMedia, RefusesUntrustedFiles) {
   std::string fast = wave;
   fast.replace(24, 4, std::string("\x44\xac\0\0", 4));  // 44100 Hz
   std::string both = wave;
-  both[22] = 2;  // channels
+  both[22] = 2;  // number of channels
   const Words image = {"predict", stack_path("vit"), "--image"};
   const Words audio = {"predict", stack_path("wav2vec2"), "--audio"};
   const Words pixels = {"predict", stack_path("vit"), "--pixel-values"};
@@ -273,7 +273,7 @@ TEST_F(CliMedia, RefusesUntrustedFiles) {
   expect_refusal(at(image, path("absent.png")), kIo, {"absent.png"});
 }
 
-/// A decoder that looks at what an encoder made of sound.
+/// A decoder with cross-attention to an audio encoder.
 class CliWhisper : public CliMedia {
  protected:
   const std::string model_ = data_path("encoder_decoders/whisper");
@@ -288,7 +288,7 @@ class CliWhisper : public CliMedia {
   }
 };
 
-TEST_F(CliWhisper, MeasuresOfCrossMapsAreNumPys) {
+TEST_F(CliWhisper, MeasuresOfCrossAttentionEqualNumPy) {
   const json wanted = json::parse(read_file(model_ + "/measures.json"));
   const json report =
       report_of(Words{"attention", model_, "--target-tokens", target(), "--quiet"} + heard_);
@@ -309,7 +309,7 @@ TEST_F(CliWhisper, MeasuresOfCrossMapsAreNumPys) {
   }
 }
 
-TEST_F(CliWhisper, WhatIsSavedIsWhatTransformersGives) {
+TEST_F(CliWhisper, SavedTensorsEqualTransformers) {
   const std::string file = path("run.safetensors");
   const RunResult run = run_attnscope(
       Words{"predict", model_, "--save", file, "--target-tokens", target(), "--quiet"} + heard_);
@@ -327,8 +327,8 @@ TEST_F(CliWhisper, WhatIsSavedIsWhatTransformersGives) {
   }
 }
 
-/// With the language that the decoder hears, where its files leave that open.
-TEST_F(CliWhisper, WritesWhatTransformersWrites) {
+/// Includes language detection by the decoder if the files do not set a language.
+TEST_F(CliWhisper, GeneratesTheTokensOfTransformers) {
   const json golden = json::parse(read_file(model_ + "/generated.json"));
   for (const json& written : golden["written"]) {
     const std::string rules = written["rules"].dump();
@@ -354,7 +354,7 @@ TEST_F(CliWhisper, WritesWhatTransformersWrites) {
   }
 }
 
-TEST_F(CliWhisper, RefusesRulesThatSayNoPrompt) {
+TEST_F(CliWhisper, RejectsRulesWithoutAValidPrompt) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"({"forced_decoder_ids": [[1, 5], [3, 7]]})", "forced_decoder_ids"},
       {R"({"forced_decoder_ids": [[1, "x"]]})", "forced_decoder_ids"},

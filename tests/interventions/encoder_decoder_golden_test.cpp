@@ -1,4 +1,4 @@
-// `ablate` and `lens` of encoder-decoders against transformers with hooks in float64
+// `ablate` and `lens` of encoder-decoders, compared with float64 transformers with hooks
 // (tools/golden_interventions_paired.py).
 #include <map>
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 
 json paired_golden(const std::string& name) { return intervention_golden("paired-" + name); }
 
-/// With its notes, which reports of lens have.
+/// A report with its notes, which `lens` prints for encoder-decoders.
 json report_with_notes(const Words& arguments) {
   const RunResult run = run_attnscope(arguments + Words{"--format", "json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
@@ -27,7 +27,7 @@ double perplexity_loss(const Words& pairs) {
 
 class PairedInterventions : public testing::TestWithParam<std::string> {};
 
-TEST_P(PairedInterventions, AblationIsTransformersWithHooks) {
+TEST_P(PairedInterventions, AblationEqualsTransformersWithHooks) {
   const json golden = paired_golden(GetParam());
   const PairedFiles files(golden);
   for (const auto& [how, wanted] : golden["ablate"].items()) {
@@ -40,7 +40,7 @@ TEST_P(PairedInterventions, AblationIsTransformersWithHooks) {
   }
 }
 
-TEST_P(PairedInterventions, LensIsTransformersAndEndsInTheModelsLoss) {
+TEST_P(PairedInterventions, LensEqualsTransformersAndEndsInTheModelsLoss) {
   const json golden = paired_golden(GetParam());
   const PairedFiles files(golden);
   const Words pairs = files.with(golden["pairs"]);
@@ -58,8 +58,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, PairedInterventions,
                            return name;
                          });
 
-/// Whatever is run beside it.
-TEST(PairedAblate, AStackHasItsRowsOfTheWhole) {
+/// The rows of a stack do not depend on which other stacks run.
+TEST(PairedAblate, OneStackHasTheSameRowsAsInTheWholeRun) {
   const json golden = paired_golden("bart");
   const PairedFiles files(golden);
   const Words pairs = files.with(golden["pairs"]);
@@ -81,13 +81,13 @@ TEST(PairedAblate, CrossAttentionHasNoMlp) {
   std::map<std::string, int> of_stack;
   for (const json& row : rows) {
     EXPECT_EQ(row["component"], "mlp");
-    EXPECT_TRUE(row["loss_increase_error"].is_null());  // of one pair
+    EXPECT_TRUE(row["loss_increase_error"].is_null());  // only one pair
     ++of_stack[row["stack"]];
   }
   EXPECT_EQ(of_stack, (std::map<std::string, int>{{"encoder", 2}, {"decoder", 3}}));
 }
 
-TEST(PairedAblate, LayersAreOfEachStackAndTablesNameThem) {
+TEST(PairedAblate, LayersSelectInEachStackAndTablesNameStacks) {
   const Words pair = {data_path("encoder_decoders/t5"), "--tokens", "5,6,7,8", "--target-tokens",
                       "0,9,3,1"};
   const std::string table = output_of(Words{"ablate"} + pair);
@@ -103,23 +103,24 @@ TEST(PairedAblate, LayersAreOfEachStackAndTablesNameThem) {
   EXPECT_EQ(stacks.size(), 3U);
 }
 
-/// Each layer of each stack is an item of its own, and another source is another text.
+/// Each layer of each stack is a separate item, and another source is another text.
 TEST_F(CliStore, KeepsAblationsOfPairs) {
   const std::string model = data_path("encoder_decoders/t5");
   const auto of = [&](const char* source) {
     return Words{"ablate", model, "--tokens", source, "--target-tokens", "0,9,3,1"};
   };
-  expect_computed(of("5,6,7,8"), 8);  // 2 layers of the encoder, 3 of the decoder, and across
+  // 2 layers of the encoder, 3 of the decoder and of cross-attention.
+  expect_computed(of("5,6,7,8"), 8);
   expect_computed(of("5,6,7,8"), 0);
   expect_computed(of("5,6,7,9"), 8);
 }
 
-TEST(PairedLens, OfOneTargetIsAGrid) {
+TEST(PairedLens, OneTargetGivesAGrid) {
   const Words pair = {data_path("encoder_decoders/t5"), "--tokens", "5,6,7,8", "--target-tokens",
                       "0,9,3,1"};
   const json report = report_with_notes(Words{"lens"} + pair + Words{"--grid"});
   const json& rows = report["rows"];
-  ASSERT_EQ(rows.size(), 4U * 3U);  // what enters 3 layers, and what the last gives, at 3 tokens
+  ASSERT_EQ(rows.size(), 4U * 3U);  // resid_pre of 3 layers and the last resid_post, at 3 tokens
   EXPECT_EQ(rows.back()["position"], 2);
   EXPECT_EQ(rows.back()["token_id"], 3);
   EXPECT_EQ(rows.back()["kl"], 0.0);
@@ -130,7 +131,7 @@ TEST(PairedLens, OfOneTargetIsAGrid) {
   EXPECT_EQ(rows.back()["top_token"], next["token_id"]);
 }
 
-TEST(PairedLens, SaysThatAnEncoderHasNoHead) {
+TEST(PairedLens, NotesThatAnEncoderHasNoHead) {
   const Words pair = {data_path("encoder_decoders/t5"), "--tokens", "5,6,7,8", "--target-tokens",
                       "0,9,3,1"};
   const RunResult both = run_attnscope(Words{"lens"} + pair);
@@ -141,7 +142,7 @@ TEST(PairedLens, SaysThatAnEncoderHasNoHead) {
   EXPECT_TRUE(contains(alone.err, "no logits")) << alone.err;
 }
 
-TEST(PairedRefusals, SayWhatIsMissing) {
+TEST(PairedRefusals, NameTheMissingArgument) {
   const std::string t5 = data_path("encoder_decoders/t5"), gpt2 = data_path("forward/gpt2");
   const Words source = {"--tokens", "5,6,7"}, target = {"--target-tokens", "0,9,1"};
   for (const char* command : {"ablate", "lens"}) {

@@ -1,5 +1,5 @@
-// `lens`, `ablate`, `predict --attribution` and the field `raises` against transformers with hooks
-// in float64 (tools/golden_interventions.py).
+// `lens`, `ablate`, `predict --attribution` and the field `attended_token_effect`, compared with
+// float64 transformers with hooks (tools/golden_interventions.py).
 #include <map>
 
 #include "tests/interventions/goldens.h"
@@ -9,7 +9,7 @@ namespace {
 
 class Interventions : public testing::TestWithParam<std::string> {};
 
-TEST_P(Interventions, LensIsTransformers) {
+TEST_P(Interventions, LensEqualsTransformers) {
   const json golden = intervention_golden(GetParam());
   const TempFolder folder;
   const json rows = report_of(Words{"lens"} + windows_of(golden, folder))["rows"];
@@ -17,7 +17,7 @@ TEST_P(Interventions, LensIsTransformers) {
   EXPECT_NEAR(rows.back()["loss"].get<double>(), golden["loss"].get<double>(), 1e-5);
 }
 
-TEST_P(Interventions, AblationIsTransformersWithHooks) {
+TEST_P(Interventions, AblationEqualsTransformersWithHooks) {
   const json golden = intervention_golden(GetParam());
   const TempFolder folder;
   for (const auto& [how, wanted] : golden["ablate"].items()) {
@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, Interventions,
 
 class DirectLogits : public testing::TestWithParam<std::string> {};
 
-TEST_P(DirectLogits, AttendedTokenEffectIsTransformers) {
+TEST_P(DirectLogits, AttendedTokenEffectEqualsTransformers) {
   const json golden = intervention_golden(GetParam());
   const TempFolder folder;
   json rows = report_of(Words{"attention"} + windows_of(golden, folder))["rows"];
@@ -51,7 +51,7 @@ TEST_P(DirectLogits, AttendedTokenEffectIsTransformers) {
   expect_rows(heads, golden["attended_token_effect"], 1e-5, 0);
 }
 
-TEST_P(DirectLogits, PartsAreTransformersAndSumToTheLogit) {
+TEST_P(DirectLogits, ComponentsEqualTransformersAndSumToTheLogit) {
   const json golden = intervention_golden(GetParam());
   const json report =
       report_of({"predict", source_path(golden["model"]), "--attribution", "--tokens",
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, DirectLogits,
                            return name;
                          });
 
-TEST(Attribution, OfOneTokenAgainstAnotherIsTheDifferenceOfTheirLogits) {
+TEST(Attribution, OneTokenAgainstAnotherIsTheirLogitDifference) {
   const Words text = {kShakespeare, "--text", "To be, or not to"};
   const json report = report_of(Words{"predict"} + text +
                                 Words{"--attribution", "--token", " be", "--against", " the"});
@@ -94,12 +94,12 @@ TEST(Attribution, OfOneTokenAgainstAnotherIsTheDifferenceOfTheirLogits) {
   EXPECT_NEAR(report["models"][0]["attributed"]["logit"].get<double>(), be - the, 1e-6);
 }
 
-/// What their layers add passes norms of its own, which are held as they were.
-TEST(Attribution, SumsToTheLogitWhereBranchesHaveNorms) {
+/// In these models, component outputs pass norms of their own, whose scales are frozen.
+TEST(Attribution, SumsToTheLogitWithNormsOnComponentOutputs) {
   for (const char* model : {"gemma2", "gemma3", "olmo2", "exaone4"}) {
     SCOPED_TRACE(model);
     const Words text = {data_path(std::string("forward/") + model), "--tokens", "1,5,9,2,7,3"};
-    // That of gemma2 notes that its logits are those before their cap.
+    // gemma2 notes that its logits are those before the softcap.
     const json found = json::parse(
         run_attnscope(Words{"predict"} + text + Words{"--attribution", "--format", "json"}).out);
     double sum = 0;
@@ -111,7 +111,7 @@ TEST(Attribution, SumsToTheLogitWhereBranchesHaveNorms) {
           row["direct_effect"];
     }
     EXPECT_NEAR(sum, found["models"][0]["attributed"]["logit"].get<double>(), 2e-5);
-    // The same numbers as beside what parts are worth.
+    // `ablate` reports the same direct effects.
     const json ablated = report_of(Words{"ablate"} + text);
     for (const json& row : ablated["rows"]) {
       if (row["component"] != "head") continue;
@@ -121,7 +121,7 @@ TEST(Attribution, SumsToTheLogitWhereBranchesHaveNorms) {
   }
 }
 
-TEST(Attribution, SaysWhyThereIsNone) {
+TEST(Attribution, StatesWhyItIsNotPossible) {
   const Words asked = {"--tokens", "1,2,3", "--attribution"};
   const struct {
     std::string model, reason;
@@ -143,7 +143,7 @@ TEST(Attribution, SaysWhyThereIsNone) {
   EXPECT_TRUE(contains(joined.err, "with a leading space it is one token")) << joined.err;
 }
 
-TEST(Ablate, OfOneWindowHasNoErrorAndResamplesNone) {
+TEST(Ablate, OneWindowHasNoErrorAndCannotBeResampled) {
   const Words text = {kShakespeare, "--tokens", "1,2,3,4,5,6,7,8", "--layers", "2"};
   const json report = report_of(Words{"ablate"} + text);
   for (const json& row : report["rows"]) {
@@ -155,7 +155,7 @@ TEST(Ablate, OfOneWindowHasNoErrorAndResamplesNone) {
   EXPECT_TRUE(contains(run.err, "--ablation: resample requires at least two windows")) << run.err;
 }
 
-TEST(Ablate, ModelsWhoseLayersReadMoreThanTheStreamRunWholePasses) {
+TEST(Ablate, ModelsWithOtherLayerInputsRunWholePasses) {
   const json report =
       report_of({"ablate", data_path("forward/gemma4"), "--tokens", "1,2,3,4,5,6,7,8,9",
                  "--components", "layers", "--ablation", "zero"});
@@ -175,7 +175,7 @@ TEST(Ablate, AMaskedLanguageModelPredictsItsMasks) {
   EXPECT_TRUE(contains(none.err, "its tokenizer has no mask token")) << none.err;
 }
 
-TEST(Ablate, WhatHasNoTextOrNoLogitsIsRefused) {
+TEST(Ablate, RejectsMissingTextsAndMissingLogits) {
   const RunResult no_text = run_attnscope({"ablate", kShakespeare});
   EXPECT_EQ(no_text.exit_code, 2);
   EXPECT_TRUE(contains(no_text.err, "--text: missing input text (pass --text, --text-file"))
@@ -189,7 +189,7 @@ TEST(Ablate, WhatHasNoTextOrNoLogitsIsRefused) {
   EXPECT_TRUE(contains(no_head.err, "no logits")) << no_head.err;
 }
 
-TEST(Ablate, ModelsWithoutATextToPredictAreRefused) {
+TEST(Ablate, RejectsModelsWithoutATextToPredict) {
   const struct {
     Words command;
     std::string reason;
@@ -216,7 +216,7 @@ TEST(Ablate, ModelsWithoutATextToPredictAreRefused) {
   }
 }
 
-TEST(Ablate, IntoAHybridModelTakesOutOnlyLayersThatAttend) {
+TEST(Ablate, ReceiverAblatesOnlyAttentionLayersOfHybridModels) {
   const RunResult run =
       run_attnscope({"ablate", data_path("forward/qwen3_next"), "--induction", "--length", "8",
                      "--sequences", "1", "--receiver", "1,0", "--format", "json"});
@@ -225,7 +225,7 @@ TEST(Ablate, IntoAHybridModelTakesOutOnlyLayersThatAttend) {
   EXPECT_EQ(json::parse(run.out)["rows"], json::array());
 }
 
-TEST(Lens, OfATextIsTheModelAtItsLastState) {
+TEST(Lens, TheLastStateEqualsTheModel) {
   const Words text = {kShakespeare, "--text", "To be, or not to be"};
   const json report =
       report_of(Words{"lens"} + text + Words{"--states", "resid_pre,resid_mid", "--grid"});
@@ -235,14 +235,14 @@ TEST(Lens, OfATextIsTheModelAtItsLastState) {
   EXPECT_EQ(last["probability"], next["probability"]);
   EXPECT_EQ(last["kl"], 0.0);
   EXPECT_EQ(report["models"][0]["states"].size(),
-            13u);  // 6 layers, each with a middle, and the end
+            13u);  // 6 layers, each with resid_pre and resid_mid, and the last resid_post
   const json perplexity = report_of(Words{"predict"} + text + Words{"--perplexity"});
   EXPECT_NEAR(report["models"][0]["states"].back()["loss"].get<double>(),
               perplexity["models"][0]["perplexity"]["mean_nll"].get<double>(), 1e-12);
 }
 
-/// The last state's tokens are those of `predict`, each first token is the one without the list,
-/// and all else stays as it is.
+/// The tokens of the last state equal those of `predict`. The first token of each list equals the
+/// one without the list, and all other fields are unchanged.
 TEST(Lens, ListsTheMostLikelyTokensOfEveryState) {
   const Words grid = {"lens", kShakespeare, "--text", "To be, or not to be", "--grid"};
   const json one = report_of(grid), three = report_of(grid + Words{"--top", "3"});
@@ -276,11 +276,11 @@ TEST(Lens, ListsTheMostLikelyTokensOfEveryState) {
   expect_refusal(grid + Words{"--top", "0"}, kUsage, {"--top"});
 }
 
-TEST(Lens, WithoutSpecialTokensATextIsRunAsItIs) {
+TEST(Lens, NoSpecialTokensChangesNothingWithoutSpecialTokens) {
   const json with =
       report_of({"lens", kShakespeare, "--text", "To be", "--grid", "--no-special-tokens"});
   const json without = report_of({"lens", kShakespeare, "--text", "To be", "--grid"});
-  EXPECT_EQ(with["rows"], without["rows"]);  // its tokenizer puts none around a text
+  EXPECT_EQ(with["rows"], without["rows"]);  // its tokenizer adds no special tokens
   const RunResult both =
       run_attnscope({"lens", kShakespeare, "--tokens", "1,2", "--no-special-tokens"});
   EXPECT_EQ(both.exit_code, 2);

@@ -1,4 +1,4 @@
-// Goldens of tools/golden_interventions.py, and rows held against them.
+// Golden files of tools/golden_interventions.py, and comparisons with their rows.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ inline json intervention_golden(const std::string& name) {
   return json::parse(read_file(source_path("tests/golden/interventions/" + name + ".json")));
 }
 
-/// The golden's text, as windows of a shard.
+/// The text of the golden file, as windows of a shard.
 inline Words windows_of(const json& golden, const TempFolder& folder) {
   std::vector<std::uint16_t> tokens;
   for (const json& sequence : golden["tokens"]) {
@@ -26,7 +26,7 @@ inline Words windows_of(const json& golden, const TempFolder& folder) {
           std::to_string(golden["tokens"][0].size())};
 }
 
-/// Float32 passes stray by 2e-6 from float64 ones on these texts.
+/// On these texts, float32 passes differ from float64 by 2e-6.
 inline void expect_near(const json& got, const json& wanted, double absolute, double relative) {
   if (!wanted.is_number_float()) {
     EXPECT_EQ(got, wanted);
@@ -36,7 +36,7 @@ inline void expect_near(const json& got, const json& wanted, double absolute, do
   EXPECT_NEAR(got.get<double>(), value, absolute + relative * std::abs(value));
 }
 
-/// Every field that the golden row has.
+/// Compares every field of the golden rows.
 inline void expect_rows(const json& rows, const json& wanted, double absolute, double relative) {
   ASSERT_EQ(rows.size(), wanted.size());
   for (std::size_t at = 0; at < rows.size(); ++at) {

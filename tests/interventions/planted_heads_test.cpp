@@ -1,5 +1,5 @@
-// What is said of heads whose effect is known: one built to copy the tokens that it reads, one to
-// suppress them, and one that writes nothing.
+// Measures of heads with a known effect: one that copies attended tokens, one that suppresses them,
+// and one that writes nothing.
 #include <cmath>
 
 #include "tests/features/attention/attention_model.h"
@@ -12,12 +12,12 @@ constexpr std::int64_t kPlantedTokens = 12, kPlantedLength = 16, kPlantedWindows
 enum Planted : std::int64_t { kCopies, kSuppresses, kInert, kPlanted };
 
 TensorToWrite identities(std::string name, Shape shape, const std::vector<float>& factors,
-                         bool beside) {
+                         bool as_columns) {
   TensorToWrite out = zero_tensor(std::move(name), "F32", 32, std::move(shape));
   for (std::size_t block = 0; block < factors.size(); ++block) {
     const auto first = static_cast<std::int64_t>(block) * kPlantedTokens;
     for (std::int64_t at = 0; at < kPlantedTokens; ++at) {
-      set_element(out, beside ? at : first + at, beside ? first + at : at, factors[block]);
+      set_element(out, as_columns ? at : first + at, as_columns ? first + at : at, factors[block]);
     }
   }
   return out;
@@ -30,8 +30,8 @@ TensorToWrite planted_ones(std::string name) {
   return out;
 }
 
-/// Each token is a dimension of its own; all heads attend evenly, and write what they read twice,
-/// its negative, or nothing.
+/// Each token is a separate dimension. All heads have uniform attention. They write twice the
+/// attended embedding, its negative, or nothing.
 std::string planted_model(const TempFolder& folder) {
   TinyLlama model(1);
   model.config.update({{"num_attention_heads", kPlanted},
@@ -50,8 +50,8 @@ std::string planted_model(const TempFolder& folder) {
       identities("model.embed_tokens.weight", {kPlantedTokens, kPlantedTokens}, {1}, false),
       planted_zeros(attention('q'), {kWide, kPlantedTokens}),
       planted_zeros(attention('k'), {kWide, kPlantedTokens}),
-      identities(attention('v'), {kWide, kPlantedTokens}, {1, 1, 1}, /*beside=*/false),
-      identities(attention('o'), {kPlantedTokens, kWide}, {2, -2, 0}, /*beside=*/true),
+      identities(attention('v'), {kWide, kPlantedTokens}, {1, 1, 1}, /*as_columns=*/false),
+      identities(attention('o'), {kPlantedTokens, kWide}, {2, -2, 0}, /*as_columns=*/true),
       planted_zeros(mlp + "gate_proj.weight", {kMlp, kPlantedTokens}),
       planted_zeros(mlp + "up_proj.weight", {kMlp, kPlantedTokens}),
       planted_zeros(mlp + "down_proj.weight", {kPlantedTokens, kMlp}),
@@ -62,7 +62,7 @@ std::string planted_model(const TempFolder& folder) {
   return model.write(folder, "planted");
 }
 
-/// Windows of three tokens each, so that what was read comes again.
+/// Windows with three distinct tokens each, so that attended tokens occur again.
 std::vector<std::uint16_t> repetitive_tokens() {
   std::vector<std::uint16_t> tokens = random_tokens(kPlantedWindows * kPlantedLength, 3);
   for (std::size_t at = 0; at < tokens.size(); ++at) {
@@ -78,7 +78,7 @@ Words on_planted_text(const TempFolder& folder, const std::vector<std::uint16_t>
           "--length",     std::to_string(kPlantedLength)};
 }
 
-/// The rows of the heads, by their number.
+/// The rows of the heads, indexed by head.
 std::vector<json> rows_of_heads(const Words& command) {
   std::vector<json> out;
   const json report = report_of(command);
@@ -88,8 +88,9 @@ std::vector<json> rows_of_heads(const Words& command) {
   return out;
 }
 
-/// What a head that writes `factor` times what it reads raises. The other heads cancel: the scale
-/// of the stream is √(1/12) wherever it is normed, and even attention is a mean.
+/// The attended-token effect of a head that writes `factor` times the attended embedding. The other
+/// heads cancel, so the RMS of the residual stream is √(1/12) at every norm. Uniform attention is a
+/// mean.
 double expected_effect(const std::vector<std::uint16_t>& tokens, double factor) {
   std::vector<double> frequency(kPlantedTokens, 0.0);
   for (const auto token : tokens) frequency[token] += 1.0 / static_cast<double>(tokens.size());
@@ -121,7 +122,7 @@ TEST(PlantedHeads, CopyOrSuppressAttendedTokens) {
   }
 }
 
-TEST(PlantedHeads, HaveTheEffectTheyWereBuiltFor) {
+TEST(PlantedHeads, HaveTheExpectedAblationEffect) {
   const TempFolder folder;
   for (const char* how : {"mean", "zero", "resample"}) {
     SCOPED_TRACE(how);
@@ -141,7 +142,7 @@ TEST(PlantedHeads, HaveTheEffectTheyWereBuiltFor) {
   }
 }
 
-TEST(PlantedHeads, WriteTheTokensThatTheyReadOrTheirOpposites) {
+TEST(PlantedHeads, WriteTheAttendedTokensOrTheirNegatives) {
   const TempFolder folder;
   const json report = report_of({"directions", planted_model(folder), "--names", "embedding"});
   std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::string, json>> lists;

@@ -1,5 +1,5 @@
-// `lens`, `ablate`, `read`, `attention` and attributions against figures of a float64 NumPy
-// reference that shares no code with the goldens' (transformers with hooks).
+// `lens`, `ablate`, `directions`, `attention` and attributions, compared with a float64 NumPy
+// reference. It shares no code with the golden files, which come from transformers with hooks.
 #include <cmath>
 #include <filesystem>
 
@@ -8,7 +8,7 @@
 namespace attnscope::test {
 namespace {
 
-/// A model, and its text as windows.
+/// A model and its text as windows.
 struct FiguredText {
   std::string model;
   std::vector<std::vector<std::uint16_t>> windows;
@@ -25,7 +25,7 @@ struct FiguredText {
             std::to_string(windows.front().size())};
   }
 
-  /// Of the texts' own tokens, over all windows.
+  /// Attribution of the texts' own tokens, summed over all windows.
   double summed_attribution() const {
     double sum = 0;
     for (const auto& window : windows) {
@@ -42,7 +42,7 @@ FiguredText figured_text(const std::string& name, const std::string& model) {
   return {.model = model, .windows = texts.at(name)};
 }
 
-/// Float32 passes stray by 2e-6 from float64 ones.
+/// float32 passes differ from float64 by 2e-6.
 void expect_figure(const json& got, double wanted) {
   EXPECT_NEAR(got.get<double>(), wanted, 1e-5 + 1e-4 * std::abs(wanted));
 }
@@ -71,7 +71,7 @@ class Stories260K : public testing::Test {
       figured_text("stories260K", source_path("../shared/models/stories260K"));
 };
 
-TEST_F(Stories260K, EachLayerPredictsAsTheReference) {
+TEST_F(Stories260K, EachLayerPredictsLikeTheReference) {
   const json layers = rows("lens");
   const std::vector<double> median_ranks = {74.5, 23.5, 10, 4, 1, 1};
   ASSERT_EQ(layers.size(), median_ranks.size());
@@ -88,13 +88,13 @@ TEST_F(Stories260K, EachLayerPredictsAsTheReference) {
   EXPECT_EQ(layers[5]["predicted"], 114);
 }
 
-TEST_F(Stories260K, AHeadsAblationEffectIsTheReferences) {
+TEST_F(Stories260K, AblationEffectOfAHeadEqualsTheReference) {
   for (const auto& [how, wanted] : {std::pair("zero", .044529), std::pair("mean", .044561)}) {
     const json found =
         rows("ablate", {"--layers", "4", "--components", "heads", "--ablation", how});
     const json head = row_at(found, 4, 3);
     expect_figure(head["loss_increase"], wanted);
-    EXPECT_TRUE(head["loss_increase_error"].is_null());  // of one window
+    EXPECT_TRUE(head["loss_increase_error"].is_null());  // only one window
     expect_figure(head["loss"], .685940);
   }
   const RunResult resampled =
@@ -102,14 +102,14 @@ TEST_F(Stories260K, AHeadsAblationEffectIsTheReferences) {
   EXPECT_EQ(resampled.exit_code, 2);  // there is no other window
 }
 
-TEST_F(Stories260K, DirectEffectsAreThoseOfTheReference) {
+TEST_F(Stories260K, DirectEffectsEqualTheReference) {
   EXPECT_NEAR(text_.summed_attribution(), 21.714082, 2e-5);
   const json head = row_at(rows("attention", {"--layers", "4"}), 4, 3);
   EXPECT_NEAR(head["attended_token_effect"].get<double>(), -.135612, 1e-5);
 }
 
-/// The direction of she and he, which the null does not tell from chance.
-TEST_F(Stories260K, ADirectionIsNamedAsByTheReference) {
+/// The direction of she and he, which does not exceed the random baseline.
+TEST_F(Stories260K, TopTokensOfADirectionEqualTheReference) {
   const json report = report_of({"directions", text_.model, "--layers", "4", "--head", "0",
                                  "--directions", "1", "--copying"});
   EXPECT_EQ(report["models"][0]["candidate_tokens"]["untrained"], 258);
@@ -124,7 +124,7 @@ TEST_F(Stories260K, ADirectionIsNamedAsByTheReference) {
     EXPECT_NEAR(row["full_copying"].get<double>(), .970483, 1e-6);
     EXPECT_EQ(row["named"], false);
     if (row["singular_vector"] != "write") continue;
-    // Six generators of the reference gave .244 to .306.
+    // Six random generators of the reference gave .244 to .306.
     EXPECT_NEAR(row["random_coherence"].get<double>(), .275, .045);
     for (const auto& [ids, coherence] : signs) {
       bool same = true;
@@ -145,7 +145,7 @@ TEST(ReferenceFigures, AttributionsSumToTheLogitsOfBothWindows) {
               2e-5);
 }
 
-TEST(ReferenceFigures, TheFirstMlpIsMostOfALlama) {
+TEST(ReferenceFigures, TheFirstMlpIsTheMostImportantComponentOfALlama) {
   const TempFolder folder;
   const FiguredText text = figured_text("shakespeare-llama", kShakespeareLlama);
   const struct {

@@ -1,4 +1,4 @@
-// Models that a layout describes.
+// Models described by a layout file.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ inline Inventory inventory_of(const Model& model) {
   return take_inventory(model, declared_copies(model));
 }
 
-/// One layer of width 4 with 2 heads of 2, whose tensors count.
+/// One layer of hidden size 4 with 2 heads of 2. Its tensors contain 0, 1, 2, …
 inline nlohmann::json small_layout() {
   return {
       {"schema", "attnscope-layout/1"}, {"layers", 1}, {"width", 4}, {"heads", 2}, {"head_dim", 2}};

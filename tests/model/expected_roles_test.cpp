@@ -1,4 +1,4 @@
-// Projections that a config describes: all are expected, and what the files lack is missing.
+// Projections that a config describes: all are expected, and those that the files lack are missing.
 #include "attnscope/model/expected_roles.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using test::TempFolder;
 
-/// The gated T5 of tests/data, whose config says only `said` of its MLPs.
+/// The gated T5 of tests/data with a config that sets only `said` for its MLPs.
 std::vector<Model> t5_with_config(const TempFolder& folder, const json& said) {
   const fs::path from = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/encoder_decoders/t5-gated";
   std::ifstream file(from / "config.json");
@@ -30,8 +30,8 @@ std::vector<Model> t5_with_config(const TempFolder& folder, const json& said) {
   return Model::open_stacks(Checkpoint::open(path), std::nullopt, "t5");
 }
 
-// What T5Config and MT5Config of transformers 5.23 make of the same keys.
-TEST(ExpectedRoles, FormsOfT5FollowTheConfig) {
+// Expected values: results of T5Config and MT5Config of transformers 5.23 for the same keys.
+TEST(ExpectedRoles, T5MlpVariantsFollowTheConfig) {
   const struct {
     const char* said;
     bool gated;
@@ -71,7 +71,7 @@ TEST(ExpectedRoles, FormsOfT5FollowTheConfig) {
   }
 }
 
-TEST(ExpectedRoles, MatricesThatNothingReadsAreNamed) {
+TEST(ExpectedRoles, NamesUnusedMatrices) {
   const TempFolder folder;
   const std::vector<Model> audio = t5_with_config(folder, {{"is_gated_act", true}});
   EXPECT_EQ(unread_matrices(audio.front()), std::vector<std::string>{});

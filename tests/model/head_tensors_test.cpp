@@ -1,4 +1,4 @@
-// Layouts of projections of which each head has a tensor of its own.
+// Layouts of projections with a separate tensor per head.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kWidthOfHeads = 6, kOwn = 2, kCount = 3;
 
-/// Two layers of width 6 with 3 heads of 2. The elements of tensor n begin with 100 n.
+/// Two layers of hidden size 6 with 3 heads of 2. The elements of tensor n start at 100 n.
 class HeadTensors : public testing::Test {
  protected:
   fs::path write(const std::string& dtype = "F32", std::int64_t heads = kCount) {
@@ -57,7 +57,7 @@ class HeadTensors : public testing::Test {
   bool by_rows_ = true;
 };
 
-/// Each head's tensor counts from 0.
+/// The elements of each head's tensor count from 0.
 TEST_F(HeadTensors, AreRowsOfQAndColumnsOfO) {
   for (const bool by_rows : {true, false}) {
     SCOPED_TRACE(by_rows);
@@ -92,7 +92,7 @@ TEST_F(HeadTensors, AreOneTensorInTheInventory) {
   EXPECT_EQ(inventory.summary.parameters, 2 * (36 + 6 + 36));
 }
 
-TEST_F(HeadTensors, OfAnotherNumberOrShapeAreRefused) {
+TEST_F(HeadTensors, RejectsAnotherNumberOrShape) {
   const fs::path more = write("F32", kCount + 1);
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(more, layout()), "heads.3.query", "3 heads");
   const fs::path path = write();
@@ -104,14 +104,14 @@ TEST_F(HeadTensors, OfAnotherNumberOrShapeAreRefused) {
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, open_with(wide, layout()), "heads.0", "32 bits");
 }
 
-TEST_F(HeadTensors, ThatAreMissingAreNamed) {
+TEST_F(HeadTensors, NamesMissingTensors) {
   const fs::path path = write("F32", kCount - 1);
   json described = layout();
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, described),
                       "'blocks.0.heads.2.query.weight' is missing");
 }
 
-TEST_F(HeadTensors, BelongToAttentionAlone) {
+TEST_F(HeadTensors, AreAllowedForAttentionOnly) {
   const fs::path path = write();
   json wrong = layout();
   wrong["intermediate_size"] = 4;
@@ -123,7 +123,7 @@ TEST_F(HeadTensors, BelongToAttentionAlone) {
                       "cannot be combined with 'fused' and 'index'");
 }
 
-/// A tensor that is stored the other way round than the layout says.
+/// A tensor stored in the other orientation than the layout specifies.
 TEST(TransposedLayout, TheErrorNamesTheFieldToSet) {
   const TempFolder folder;
   const fs::path path =

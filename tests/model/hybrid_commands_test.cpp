@@ -1,4 +1,4 @@
-// Models some of whose layers do not attend, on the command line.
+// Commands on hybrid models, in which some layers have no attention.
 #include "tests/support/program.h"
 #include "tests/support/stored_tensor.h"
 
@@ -13,7 +13,7 @@ std::vector<int> layers_of(const json& rows) {
   return layers;
 }
 
-TEST(CliHybrid, OtherLayersArePassedOverAndNamed) {
+TEST(CliHybrid, OtherLayersAreSkippedAndNamed) {
   const std::string model = forward_model("qwen3_next-fourth");
   const RunResult result = run_attnscope({"spectrum", model, "--matrix", "q", "--format", "json"});
   EXPECT_EQ(result.exit_code, 0);
@@ -28,7 +28,7 @@ TEST(CliHybrid, OtherLayersArePassedOverAndNamed) {
             (std::vector{0, 1, 2, 3}));
 }
 
-TEST(CliHybrid, ALayerThatIsAskedForIsSkippedWithTheReason) {
+TEST(CliHybrid, ARequestedLayerIsSkippedWithTheReason) {
   const json report = report_of({"spectrum", forward_model("qwen3_next-fourth"), "--matrix", "k,qk",
                                  "--layers", "1,3", "--quiet"});
   EXPECT_EQ(layers_of(report["rows"]), (std::vector{3, 3}));
@@ -41,7 +41,7 @@ TEST(CliHybrid, ALayerThatIsAskedForIsSkippedWithTheReason) {
   }
 }
 
-TEST(CliHybrid, ABlockAloneHasNothingElse) {
+TEST(CliHybrid, ABlockMayHaveOnlyOneComponent) {
   const std::string model = data_path("hybrid/nemotron_h");
   EXPECT_EQ(layers_of(report_of({"spectrum", model, "--matrix", "q", "--quiet"})["rows"]),
             (std::vector{2, 4}));
@@ -55,7 +55,7 @@ TEST(CliHybrid, ABlockAloneHasNothingElse) {
                          "layer 3 has experts instead of attention"}));
 }
 
-TEST(CliHybrid, OtherCommandsReadTheAttentionToo) {
+TEST(CliHybrid, OtherCommandsAnalyzeTheAttentionLayers) {
   const std::string model = forward_model("qwen3_next-fourth");
   for (const Words& command :
        {Words{"circuits", model}, Words{"weights", model, "--matrix", "q"},
@@ -67,7 +67,7 @@ TEST(CliHybrid, OtherCommandsReadTheAttentionToo) {
   }
 }
 
-TEST(CliHybrid, AttentionMeasuresTheMapsThatThereAre) {
+TEST(CliHybrid, AttentionMeasuresTheExistingMaps) {
   const std::string model = forward_model("qwen3_next-fourth");
   const Words text = {"--tokens", "3,4,5,6,7,8"};
   const json rows = report_of(Words{"attention", model, "--quiet"} + text)["rows"];
@@ -78,7 +78,7 @@ TEST(CliHybrid, AttentionMeasuresTheMapsThatThereAre) {
                  {"layer 0 has Gated DeltaNet instead of attention"});
 }
 
-TEST(CliHybrid, SavedMapsAreThoseOfLayersThatAttend) {
+TEST(CliHybrid, SavesMapsOfAttentionLayersOnly) {
   const TempFolder folder;
   const std::string file = (folder.path() / "run.safetensors").string();
   run_attnscope({"predict", forward_model("lfm2"), "--tokens", "3,4,5", "--save", file});
@@ -100,7 +100,7 @@ TEST(CliHybrid, SavedMapsAreThoseOfLayersThatAttend) {
   EXPECT_EQ(read_file(file).find("attention_layers"), std::string::npos);
 }
 
-TEST(CliHybrid, TheCacheIsThatOfLayersThatAttend) {
+TEST(CliHybrid, CountsTheCacheOfAttentionLayersOnly) {
   const auto bytes = [](const std::string& model) {
     return report_of({"info", model})["models"][0]["kv_cache_bytes_per_token"];
   };
@@ -109,7 +109,7 @@ TEST(CliHybrid, TheCacheIsThatOfLayersThatAttend) {
   EXPECT_EQ(bytes(data_path("hybrid/kimi_linear")), 2 * (8 + 4));
 }
 
-TEST(CliHybrid, AttentionThatReadsMoreThanTheStreamHasNoCircuits) {
+TEST(CliHybrid, AttentionWithOtherInputsHasNoCircuits) {
   const RunResult run = run_attnscope({"circuits", data_path("hybrid/zamba2"), "--format", "json"});
   EXPECT_TRUE(json::parse(run.out)["rows"].empty());
   EXPECT_TRUE(contains(run.err, "its attention has inputs other than the residual stream"))
@@ -118,7 +118,7 @@ TEST(CliHybrid, AttentionThatReadsMoreThanTheStreamHasNoCircuits) {
                  {"zamba2 has no 'qk'"});
 }
 
-TEST(CliHybrid, TheAttentionGateIsAMatrixOfItsOwn) {
+TEST(CliHybrid, TheAttentionGateIsASeparateMatrix) {
   const json rows = report_of(
       {"spectrum", forward_model("qwen3_5"), "--matrix", "q,attention_gate", "--quiet"})["rows"];
   ASSERT_EQ(rows.size(), 2u);
@@ -126,7 +126,7 @@ TEST(CliHybrid, TheAttentionGateIsAMatrixOfItsOwn) {
   EXPECT_NE(rows[0]["frobenius_norm"], rows[1]["frobenius_norm"]);
 }
 
-TEST(CliHybrid, WeightsThatAreLeftOutAreNamed) {
+TEST(CliHybrid, NamesSkippedWeights) {
   const struct {
     const char *model, *command, *note;
   } cases[] = {{"hybrid/zamba2", "weights", "6 tensors are listed and not analysed: adapters"},

@@ -1,5 +1,5 @@
-// Every architecture, on the tiny checkpoints in tests/data that tools/make_golden.py made with
-// transformers, together with what transformers says of them.
+// Every architecture, on the tiny checkpoints in tests/data. tools/make_golden.py made them with
+// transformers, together with the values that transformers reports.
 #include "attnscope/model/known_architectures.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ nlohmann::json as_golden(const ModelSummary& facts) {
           {"tied_embedding", or_null(facts.tied_embedding)}};
 }
 
-TEST(Architectures, AgreeWithTransformersOnEveryFact) {
+TEST(Architectures, AgreeWithTransformersOnModelInfo) {
   for (const std::string& name : checkpoints()) {
     SCOPED_TRACE(name);
     auto golden = golden_facts(name);
@@ -75,8 +75,8 @@ TEST(Architectures, AllHaveACheckpoint) {
   for (const std::string& name : checkpoints()) {
     seen.insert(Model::open(kTests / "data" / name).spec().architecture.name);
   }
-  // Families that differ from these in what the forward pass does are run, not measured; hybrids
-  // have goldens of their own.
+  // Families that differ from these only in the forward pass are run but not measured. Hybrid
+  // models have separate golden files.
   for (const char* folder : {"forward", "hybrid", "weights_only"}) {
     for (const auto& entry : fs::directory_iterator(kTests / "data" / folder)) {
       if (!fs::exists(entry.path() / "config.json")) continue;
@@ -112,12 +112,12 @@ TEST(Architectures, HaveEveryAttentionProjectionOfEveryLayer) {
   }
 }
 
-/// The parts of a multimodal checkpoint that are no language model.
+/// Whether a tensor of a multimodal checkpoint does not belong to the language model.
 bool is_of_another_model(const std::string& name) {
   return name.starts_with("vision_tower.") || name.starts_with("multi_modal_projector.");
 }
 
-TEST(Architectures, NameEveryTensor) {
+TEST(Architectures, AssignARoleToEveryTensor) {
   for (const std::string& name : checkpoints()) {
     const Model model = Model::open(kTests / "data" / name);
     const Inventory inventory = take_inventory(model, declared_copies(model));

@@ -1,4 +1,4 @@
-// Models whose layers differ in shape, on the command line.
+// Commands on models whose layers differ in shape.
 #include "tests/support/program.h"
 
 namespace attnscope::test {
@@ -14,7 +14,7 @@ json only_row(const Words& arguments) {
   return row;
 }
 
-TEST(CliLayerShapes, AMatrixIsThatOfItsTensor) {
+TEST(CliLayerShapes, AMatrixEqualsItsTensor) {
   const struct {
     std::string model;
     const char *role, *tensor, *layer;
@@ -29,7 +29,7 @@ TEST(CliLayerShapes, AMatrixIsThatOfItsTensor) {
   }
 }
 
-TEST(CliLayerShapes, HeadsAreCutByTheirLayersShape) {
+TEST(CliLayerShapes, SplitsHeadsByTheShapeOfTheLayer) {
   const json rows =
       report_of({"spectrum", data_path(kGemma4), "--matrix", "q,k", "--per-head"})["rows"];
   std::map<std::pair<int, std::string>, int> heads;
@@ -43,7 +43,7 @@ TEST(CliLayerShapes, HeadsAreCutByTheirLayersShape) {
   EXPECT_EQ(heads, wanted);
 }
 
-TEST(CliLayerShapes, LayersThatShareAreSkippedWithTheReason) {
+TEST(CliLayerShapes, SkipsSharingLayersWithTheReason) {
   const json report = report_of({"circuits", data_path(kGemma4), "--quiet"});
   std::map<std::string, int> reasons;
   for (const json& skipped : report["skipped"]) ++reasons[skipped["reason"].get<std::string>()];
@@ -67,7 +67,7 @@ TEST(CliLayerShapes, EveryAnalysisOfWeightsRuns) {
   }
 }
 
-TEST(CliLayerShapes, InfoSaysWhatDiffers) {
+TEST(CliLayerShapes, InfoListsTheDifferences) {
   const RunResult run = run_attnscope({"info", data_path(kGemma4)});
   EXPECT_TRUE(
       contains(run.out + run.err, "layers 1, 3 have 2 key/value heads, heads of 12 dimensions"));
@@ -77,7 +77,7 @@ TEST(CliLayerShapes, InfoSaysWhatDiffers) {
   EXPECT_EQ(facts["kv_cache_bytes_per_token"], 2 * 2 * 2 * (8 + 12));
 }
 
-TEST(CliLayerShapes, WhatIsNotRunSaysWhy) {
+TEST(CliLayerShapes, UnsupportedForwardPassStatesTheReason) {
   for (const char* family : {"deepseek_v4", "gemma3n"}) {
     const std::string path = data_path(std::string("weights_only/") + family);
     const RunResult run = run_attnscope({"attention", path, "--tokens", "1,2,3"});

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(DistinctNames, AreAsShortAsTheyCanBe) {
+TEST(DistinctNames, AreAsShortAsPossible) {
   const struct {
     std::vector<fs::path> paths;
     std::vector<std::string> names;

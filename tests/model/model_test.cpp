@@ -19,7 +19,7 @@ using test::TempFolder;
 
 const fs::path kModelData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
 
-/// A copy of a checkpoint of tests/data with some numbers of its config.json changed.
+/// A copy of a checkpoint of tests/data with some values of its config.json changed.
 fs::path changed_copy(const TempFolder& folder, const std::string& name, const json& changes) {
   std::ifstream file(kModelData / name / "config.json");
   json config = json::parse(file);
@@ -31,21 +31,21 @@ fs::path changed_copy(const TempFolder& folder, const std::string& name, const j
   return config_path.parent_path();
 }
 
-TEST(Model, OpensAWeightsFileBesideItsConfig) {
+TEST(Model, OpensAWeightsFileNextToItsConfig) {
   const Model model = Model::open(kModelData / "bert" / "model.safetensors");
   EXPECT_EQ(model.name(), "model.safetensors");
   EXPECT_EQ(Model::open(kModelData / "bert", std::nullopt, "mine").name(), "mine");
   EXPECT_EQ(model.spec().architecture.name, "bert");
 }
 
-TEST(Model, NeedsItsConfig) {
+TEST(Model, RequiresAConfig) {
   const TempFolder folder;
   folder.write("model.safetensors", test::safetensors_bytes({}));
   EXPECT_ERROR_SAYING(ErrorKind::io, Model::open(folder.path()),
                       (folder.path() / "config.json").string(), "layout FILE.json");
 }
 
-TEST(Model, ShapesThatContradictTheConfigAreNamed) {
+TEST(Model, NamesShapesThatContradictTheConfig) {
   const struct {
     std::string_view fault;
     std::string checkpoint;
@@ -100,7 +100,7 @@ TEST(Model, ShapesMustHaveTwoDimensions) {
   }
 }
 
-TEST(Model, MissingTensorsAreNamedWhereTheyAreAskedFor) {
+TEST(Model, NamesMissingTensorsWhenRequested) {
   const TempFolder folder;
   const fs::path path = changed_copy(folder, "gpt2", {{"n_layer", 3}});
   const Model model = Model::open(path);
@@ -111,7 +111,7 @@ TEST(Model, MissingTensorsAreNamedWhereTheyAreAskedFor) {
   EXPECT_EQ(query.missing, "tensor 'transformer.h.2.attn.c_attn.weight' is missing");
   EXPECT_FALSE(model.has(Role::query, 2));
   EXPECT_TRUE(model.has(Role::query));
-  // GPT-2 has no gate: nothing is missing from the file.
+  // GPT-2 has no gate, so nothing is missing from the file.
   EXPECT_EQ(model.weight(0, Role::gate).missing, "gpt2 has no 'gate'");
   EXPECT_FALSE(model.describes(Role::gate));
   EXPECT_EQ(summarize(model).layers, 3);
@@ -143,7 +143,7 @@ TEST(Model, AttentionTensorsAloneAreEnough) {
   EXPECT_EQ(inventory.tensors.front().role, "q");
 }
 
-TEST(Model, HalfOfACircuitInEachLayerIsNone) {
+TEST(Model, HalvesOfACircuitInDifferentLayersAreNotACircuit) {
   const TempFolder folder;
   folder.write("config.json",
                R"({"model_type":"gpt_neo","num_layers":2,"num_heads":1,"hidden_size":2})");
@@ -157,7 +157,7 @@ TEST(Model, HalfOfACircuitInEachLayerIsNone) {
   EXPECT_FALSE(model.has(Role::qk));
 }
 
-// The prefix shows in whatever layer is there.
+// Any existing layer shows the prefix.
 TEST(Model, OneShardOfTwoIsEnough) {
   const TempFolder folder;
   folder.write("config.json",
@@ -175,7 +175,7 @@ TEST(Model, OneShardOfTwoIsEnough) {
       "tensor '" + first + "' is missing: the index assigns it to 1.safetensors, which is missing");
 }
 
-TEST(Model, WeightsAreThoseOfOneProjection) {
+TEST(Model, WeightsRequireASingleProjection) {
   const Model model = Model::open(kModelData / "llama");
   for (const Role role : {Role::qk, Role::ov, Role::kv}) {
     EXPECT_THROW(model.weight(0, role), std::invalid_argument) << role_name(role);
@@ -184,19 +184,19 @@ TEST(Model, WeightsAreThoseOfOneProjection) {
   EXPECT_THROW(model.weight(-1, Role::query), std::out_of_range);
 }
 
-TEST(Model, NothingThereIsAnError) {
+TEST(Model, AnEmptyFileIsAnError) {
   const TempFolder folder;
   const fs::path path = changed_copy(folder, "gpt2", json::object());
-  // Without any tensor to show which prefix the file uses, the usual one is named.
+  // If no tensor shows which prefix the file uses, the error names the usual one.
   folder.write("gpt2/model.safetensors", test::safetensors_bytes({}));
   EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(path),
                       "tensor 'transformer.h.0.attn.c_attn.weight' is missing");
 }
 
-TEST(Model, MissingTensorsOfTheIndexAreNamedWithTheirShard) {
+TEST(Model, NamesTheShardOfMissingTensors) {
   const TempFolder folder;
   folder.write("config.json", R"({"model_type":"gpt2","n_layer":1,"n_head":1,"n_embd":2})");
-  folder.write("shard.safetensors", test::safetensors_bytes({}));  // without it
+  folder.write("shard.safetensors", test::safetensors_bytes({}));  // the tensor is missing
   folder.write("model.safetensors.index.json",
                R"({"weight_map":{"transformer.h.0.attn.c_attn.weight":"shard.safetensors"}})");
   EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(folder.path()),
@@ -208,7 +208,7 @@ TEST(Model, UnknownQuantizationsAreUnsupported) {
   const json quantized = {{"quantization_config", {{"quant_method", "quanto"}}}};
   const TempFolder folder;
   const fs::path path = changed_copy(folder, "bert", quantized);
-  // A quantisation that left these weights alone takes nothing away.
+  // The quantization left these weights unchanged, so the model can be opened.
   EXPECT_NO_THROW(Model::open(path));
 
   changed_copy(folder, "bert",
@@ -218,7 +218,7 @@ TEST(Model, UnknownQuantizationsAreUnsupported) {
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, Model::open(path), "is missing", "quanto");
 }
 
-TEST(Model, ErrorsKeepTheirParts) {
+TEST(Model, ErrorsKeepFileTensorAndLayer) {
   const TempFolder folder;
   const fs::path path = changed_copy(folder, "bert", {{"hidden_size", 64}});
   try {
@@ -253,8 +253,8 @@ TEST(Model, AnAdapterNamesItsBaseModel) {
                       "for an unnamed base model");
 }
 
-// "mllama" is near "llama", and is another thing.
-TEST(Model, MultimodalModelsAreSaidToBeThat) {
+// "mllama" is similar to "llama", but is a different architecture.
+TEST(Model, NamesMultimodalModels) {
   const TempFolder folder;
   const json changes = {{"model_type", "mllama"},
                         {"architectures", {"MllamaForConditionalGeneration"}},
@@ -284,7 +284,7 @@ TEST(Model, UnknownArchitecturesAreUnsupported) {
 
 TEST(Model, LayersOfAlbertShareTheirGroups) {
   const Dimensions dimensions{.layers = 12, .layer_groups = 3, .layers_per_group = 2};
-  // Six passes, two to a group, each through both inner layers.
+  // Six passes, two per group, each through both inner layers.
   const std::int64_t groups[] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2};
   for (std::int64_t layer = 0; layer < 12; ++layer) {
     const LayerNumbers numbers = layer_numbers(dimensions, layer);

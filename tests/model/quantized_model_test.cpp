@@ -1,4 +1,4 @@
-// Weights that are quantised, or not of a type that is analysed.
+// Weights that are quantized, or of a type that is not analyzed.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -14,8 +14,8 @@ namespace {
 using nlohmann::json;
 using test::TempFolder;
 
-// With the config that names the method, with the older one, and with none: its parts say it all.
-TEST(Model, EightBitWeightsOfBitsandbytes) {
+// With a config that names the method, with an older config, and without: the tensors define it.
+TEST(Model, OpensEightBitWeightsOfBitsandbytes) {
   const std::string query = "transformer.h.0.attn.attention.q_proj.";
   const json config = {
       {"model_type", "gpt_neo"}, {"num_layers", 1}, {"num_heads", 1}, {"hidden_size", 2}};
@@ -36,7 +36,7 @@ TEST(Model, EightBitWeightsOfBitsandbytes) {
   }
 }
 
-// GPT-2 stores the transpose of what nn.Linear does; whoever quantises it stores linear layers.
+// GPT-2 stores the transpose of nn.Linear weights. Quantized GPT-2 models store linear layers.
 TEST(Model, QuantizedWeightsAreLinearLayers) {
   const std::string query = "transformer.h.0.attn.c_attn.";
   std::string codes(6 * 2, '\0');
@@ -48,7 +48,7 @@ TEST(Model, QuantizedWeightsAreLinearLayers) {
   folder.write("model.safetensors",
                test::safetensors_bytes({{query + "weight", "I8", {6, 2}, codes}, scales}));
   const Model model = Model::open(folder.path());
-  EXPECT_EQ(model.checkpoint().find(query + "SCB"), nullptr);  // it is in the weight
+  EXPECT_EQ(model.checkpoint().find(query + "SCB"), nullptr);  // part of the weight
   const Weight& key = model.weight(0, Role::key);
   ASSERT_NE(key.tensor, nullptr);
   EXPECT_EQ(key.tensor->view.storage_name(), "INT8, one scale per row");
@@ -59,7 +59,7 @@ TEST(Model, QuantizedWeightsAreLinearLayers) {
   EXPECT_EQ(values(1, 1), 7.0f * 3.0f * (1.0f / 127));
 }
 
-TEST(Model, WhyNotAnalyzed) {
+TEST(Model, StatesWhyAWeightIsNotAnalyzed) {
   const TempFolder folder;
   std::vector<test::TensorToWrite> tensors;
   for (const DTypeInfo& info : all_dtypes()) {

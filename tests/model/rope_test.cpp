@@ -1,4 +1,4 @@
-// Rotary angles from config.json in its old and new forms.
+// RoPE settings from config.json in old and new formats.
 #include "attnscope/model/rope.h"
 #include "attnscope/model/config/parse_config.h"
 
@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-/// A config.json of `layers` layers with `more` fields.
+/// A config.json with `layers` layers and the fields `more`.
 ModelSpec spec_of(const std::string& model_type, const std::string& more, int layers = 2) {
   return parse_config(
       R"({"model_type":")" + model_type + R"(","num_hidden_layers":)" + std::to_string(layers) +
@@ -23,12 +23,12 @@ ModelSpec spec_of(const std::string& model_type, const std::string& more, int la
       "config.json");
 }
 
-/// How one layer turns its queries and keys.
+/// The RoPE settings of one layer.
 Rope rope_of(const ModelSpec& spec, std::size_t layer) {
   return spec.layers.at(layer).attention.rope.value();
 }
 
-TEST(Rope, IsAbsentWherePositionsAreNotRotary) {
+TEST(Rope, IsAbsentWithoutRotaryPositions) {
   for (const char* model_type : {"bert", "opt"}) {
     for (const LayerSpec& layer : spec_of(model_type, "").layers) {
       EXPECT_EQ(layer.attention.rope, std::nullopt) << model_type;
@@ -36,7 +36,7 @@ TEST(Rope, IsAbsentWherePositionsAreNotRotary) {
   }
 }
 
-TEST(Rope, FallsBackToTheFamilysNumbers) {
+TEST(Rope, FallsBackToTheDefaultsOfTheFamily) {
   const Rope llama = rope_of(spec_of("llama", ""), 1);
   EXPECT_EQ(llama.theta, 10000);
   EXPECT_EQ(llama.fraction, 1);
@@ -45,7 +45,7 @@ TEST(Rope, FallsBackToTheFamilysNumbers) {
   EXPECT_EQ(rope_of(spec_of("phi", ""), 0).fraction, 0.5);
 }
 
-TEST(Rope, ReadsOldAndNewForms) {
+TEST(Rope, ReadsOldAndNewFormats) {
   for (const char* fields :
        {R"(,"rope_theta":5e5,"rope_scaling":{"type":"linear","factor":4})",
         R"(,"rope_parameters":{"rope_type":"linear","rope_theta":5e5,"factor":4})"}) {
@@ -63,13 +63,13 @@ TEST(Rope, ReadsOldAndNewForms) {
   }
 }
 
-TEST(Rope, AlphaIsHunYuansAlone) {
+TEST(Rope, ReadsAlphaForHunYuanOnly) {
   const std::string scaling = R"(,"rope_scaling":{"type":"dynamic","factor":2,"alpha":50})";
   EXPECT_EQ(rope_of(spec_of("llama", scaling), 0).alpha, std::nullopt);
   EXPECT_EQ(rope_of(spec_of("hunyuan_v1_dense", scaling), 0).alpha, 50);
 }
 
-TEST(Rope, KnowsLocalAndGlobalLayersOfGemma3) {
+TEST(Rope, DistinguishesLocalAndGlobalLayersOfGemma3) {
   const auto old_form =
       spec_of("gemma3_text",
               R"(,"rope_scaling":{"rope_type":"linear","factor":8},"sliding_window_pattern":2)");
@@ -90,7 +90,7 @@ TEST(Rope, KnowsLocalAndGlobalLayersOfGemma3) {
   }
 }
 
-TEST(Rope, KnowsWindowedAndFullLayersOfGemma4) {
+TEST(Rope, DistinguishesWindowedAndFullLayersOfGemma4) {
   const ModelSpec spec = spec_of("gemma4_text", "");
   const Rope local = rope_of(spec, 0), full = rope_of(spec, 1);
   EXPECT_EQ(local.scaling, RopeScaling::none);
@@ -101,10 +101,10 @@ TEST(Rope, KnowsWindowedAndFullLayersOfGemma4) {
   EXPECT_EQ(full.fraction, 0.25);
 }
 
-TEST(RopeFrequencies, OfAShareOfThePairsAreThoseOfTheWholeHead) {
+TEST(RopeFrequencies, PartialRotationUsesTheFrequenciesOfTheWholeHead) {
   const Rope rope{
       .scaling = RopeScaling::proportional, .theta = 16, .fraction = 0.6, .factor = 4.0};
-  // Of 5 pairs 3, and each turns by 16^(-pair / 5) / 4.
+  // 3 of 5 pairs rotate, each by 16^(-pair / 5) / 4 radians per token.
   const std::vector<float> turns = rope_frequencies(rope, 10, 8, "config.json").radians_per_token;
   ASSERT_EQ(turns.size(), 5u);
   for (std::size_t pair = 0; pair < 3; ++pair) {
@@ -114,7 +114,7 @@ TEST(RopeFrequencies, OfAShareOfThePairsAreThoseOfTheWholeHead) {
   EXPECT_EQ(turns[4], 0);
 }
 
-TEST(Rope, RefusesWhatIsNoNumber) {
+TEST(Rope, RejectsInvalidNumbers) {
   for (const char* fields :
        {R"(,"rope_theta":"many")", R"(,"rope_theta":0)", R"(,"rope_theta":-1)",
         R"(,"rope_parameters":{"factor":[]})", R"(,"layer_types":["full_attention"])"}) {
@@ -132,7 +132,7 @@ std::vector<float> frequencies(const Rope& rope, std::int64_t head_dim) {
   return rope_frequencies(rope, head_dim, /*tokens=*/1, "config.json").radians_per_token;
 }
 
-TEST(RopeFrequencies, FallGeometrically) {
+TEST(RopeFrequencies, DecreaseGeometrically) {
   const auto got = frequencies({.theta = 100, .fraction = 0.5}, /*head_dim=*/16);
   ASSERT_EQ(got.size(), 4u);
   for (std::size_t pair = 0; pair < got.size(); ++pair) {
@@ -141,7 +141,7 @@ TEST(RopeFrequencies, FallGeometrically) {
   EXPECT_EQ(frequencies({.scaling = RopeScaling::linear, .factor = 4}, 8).at(0), 0.25F);
 }
 
-TEST(RopeFrequencies, Llama3StretchesLongWavesOnly) {
+TEST(RopeFrequencies, Llama3ScalesLongWavelengthsOnly) {
   const Rope plain{.theta = 500000};
   const Rope scaled{
       .scaling = RopeScaling::llama3, .theta = 500000, .factor = 8, .original_context = 8192};
@@ -155,7 +155,7 @@ TEST(RopeFrequencies, Llama3StretchesLongWavesOnly) {
   }
 }
 
-TEST(RopeFrequencies, RefusesUnknownScalings) {
+TEST(RopeFrequencies, RejectsUnknownScalings) {
   const Rope unknown{.scaling = RopeScaling::unknown, .scaling_name = "spiral\n"};
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, frequencies(unknown, 8), "config.json",
                       "'spiral\\x0a'", "known: default, linear");

@@ -1,4 +1,4 @@
-// Models of every known family, from a config.json that says little.
+// Models of every known family, from a minimal config.json.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@
 
 namespace attnscope::test {
 
-/// Dimensions under every name that a family gives them: 3 layers, 4 heads, width 32.
+/// Dimensions under the key names of every family: 3 layers, 4 heads, hidden size 32.
 inline ModelSpec spec_of(const std::string& model_type,
                          const nlohmann::json& changes = nlohmann::json::object()) {
   nlohmann::json config = {{"model_type", model_type}};
@@ -29,13 +29,14 @@ inline ModelSpec spec_of(const std::string& model_type,
   config["num_experts"] = 4;
   config["n_routed_experts"] = 16;  // two for each of DeepSeek-V3's 8 groups
   config["num_experts_per_tok"] = 2;
-  config["num_kv_shared_layers"] = 0;  // Gemma 3n's 15 are more than there are layers
+  config["num_kv_shared_layers"] = 0;  // Gemma 3n's default of 15 exceeds the number of layers
   for (const auto& [key, value] : changes.items()) config[key] = value;
   return parse_config(config.dump(), "config.json");
 }
 
-/// The model_type of each that is run; tests/model/config/mixer_config_test.cpp holds why the
-/// others are not. What most families take where config.json is silent is held by the variants of
+/// The model_type of each family that can be run. tests/model/config/mixer_config_test.cpp checks
+/// why the others cannot. Defaults of most families are checked by the variants of
+/// tests/data/forward that omit keys, not by a table.
 /// tests/data/forward that leave keys out, not by a table for each fact.
 inline std::vector<std::string> known_types() {
   const std::set<std::string> not_run = {

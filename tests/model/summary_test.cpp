@@ -46,7 +46,7 @@ TEST(Inventory, CountsSharedTensorsOnce) {
   };
   EXPECT_EQ(inventory_with({}).summary.parameters, kOnce);
   EXPECT_EQ(inventory_with({}).summary.attention_parameters, 4 * 4 + 2);
-  EXPECT_EQ(inventory_with({}).summary.tied_embedding, true);  // by the config's default
+  EXPECT_EQ(inventory_with({}).summary.tied_embedding, true);  // the config's default
 
   const Inventory aliased = inventory_with({{"lm_head.weight", "transformer.wte.weight"}});
   EXPECT_EQ(aliased.summary.parameters, kOnce);
@@ -56,7 +56,7 @@ TEST(Inventory, CountsSharedTensorsOnce) {
   EXPECT_EQ(aliased.tensors.back().tied_to, "transformer.wte.weight");
   EXPECT_EQ(aliased.tensors.back().bytes, 0u);
 
-  // The same bytes under both names are one parameter; other bytes are more.
+  // The same bytes under both names count once. Other bytes count separately.
   tensors.push_back(test::counting_tensor("lm_head.weight", {5, 2}));
   EXPECT_EQ(inventory_with({}).summary.parameters, kOnce);
   EXPECT_EQ(inventory_with({}).summary.tied_embedding, true);
@@ -67,7 +67,7 @@ TEST(Inventory, CountsSharedTensorsOnce) {
   EXPECT_EQ(inventory_with({}).tensors.back().tied_to, std::nullopt);
 }
 
-/// A model of two tensors that are several pages long, the head all zeros.
+/// A model with two tensors of several pages. The head is all zeros.
 void write_separate_head(const TempFolder& folder, bool tied, Shape head_shape = {2000, 8}) {
   folder.write("config.json", json{{"model_type", "gpt_neo"},
                                    {"num_layers", 1},
@@ -83,7 +83,7 @@ void write_separate_head(const TempFolder& folder, bool tied, Shape head_shape =
            test::counting_tensor("transformer.h.0.attn.attention.q_proj.weight", {8, 8})}));
 }
 
-TEST(Inventory, FactsTakeTheConfigsWordForAHeadThatRepeatsTheEmbedding) {
+TEST(Inventory, ModelInfoTrustsTheConfigForATiedHead) {
   const TempFolder folder;
   for (const bool tied : {false, true}) {
     write_separate_head(folder, tied);
@@ -101,13 +101,13 @@ TEST(Inventory, FactsTakeTheConfigsWordForAHeadThatRepeatsTheEmbedding) {
   EXPECT_EQ(summarize(model).tied_embedding, false);
 }
 
-TEST(Inventory, FactsReadNoWeights) {
+TEST(Inventory, ModelInfoReadsNoWeights) {
   const TempFolder folder;
   write_separate_head(folder, /*tied=*/true);
   const Model model = Model::open(folder.path());
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   for (const char* name : {"transformer.wte.weight", "lm_head.weight"}) {
-    // Whoever reads the pages that hold nothing else is stopped by a signal.
+    // Reading the pages that contain only this tensor raises a signal.
     const auto bytes = model.checkpoint().find(name)->view.bytes;
     const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
     const std::uintptr_t first = (begin + page - 1) / page * page;

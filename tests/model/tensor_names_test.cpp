@@ -5,7 +5,7 @@
 namespace attnscope {
 namespace {
 
-TEST(NamePattern, FillsItsNumbers) {
+TEST(NamePattern, InsertsItsNumbers) {
   const LayerNumbers numbers{.layer = 12, .group = 3, .inner = 1};
   EXPECT_EQ(fill_pattern("h.{layer}.attn", numbers), "h.12.attn");
   EXPECT_EQ(fill_pattern("{group}/{inner}/{layer}{layer}", numbers), "3/1/1212");
@@ -31,7 +31,7 @@ TEST(NamePattern, MatchesWholeNames) {
       {"h.{layer}.ln", "h.x.ln", kNoMatch},
       {"h.{layer}.ln", "h.-1.ln", kNoMatch},
       {"h.{layer}.ln", "h.1.2.ln", kNoMatch},
-      {"h.{layer}.ln", "h.99999999999999999999.ln", kNoMatch},  // past int64
+      {"h.{layer}.ln", "h.99999999999999999999.ln", kNoMatch},  // exceeds int64
       {"g.{group}.{inner}.{layer}", "g.1.2.3", 3},
       {"g.{group}.{inner}", "g.1.2", kNoLayer},
       {"*", "", kNoLayer},
@@ -60,7 +60,7 @@ TEST(NamePattern, FilledNamesMatchTheirPattern) {
   }
 }
 
-// Backtracking over every `*` would take longer than the universe has been there.
+// Backtracking over every `*` would take exponential time.
 TEST(NamePattern, ManyStarsStayFast) {
   std::string pattern;
   for (int star = 0; star < 50; ++star) pattern += "*a";

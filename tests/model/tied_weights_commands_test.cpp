@@ -1,5 +1,4 @@
-// Layers that have one and the same matrix: what reports say of them, and that totals count it
-// once.
+// Layers that share a matrix: reports list the sharing, and totals count the matrix once.
 #include <set>
 
 #include "tests/support/program.h"
@@ -10,8 +9,8 @@ namespace {
 
 const json kAll = {"q", "k", "v", "o", "up", "down", "qk", "ov", "kv"};
 
-/// A model of three layers, of which the last two have the first one's W_Q, and the third its own
-/// W_K under the second one's name.
+/// A model of three layers. The last two use the W_Q of the first layer. The third has its own W_K,
+/// stored under the name of the second layer's W_K.
 std::string tied_by_name(const TempFolder& folder) {
   TinyLlama model(3);
   const auto tie = [&](std::int64_t layer, char matrix, std::int64_t to) {
@@ -38,7 +37,7 @@ int rank_of(const json& rows, int layer, const std::string& matrix) {
   return find_row(rows, layer, matrix, nullptr)["energy_rank"]["0.9"];
 }
 
-TEST(CliSharedWeights, AreAFactOfAModel) {
+TEST(CliSharedWeights, AreListedInModelInfo) {
   // Two groups of two layers.
   const json albert = {{{"matrices", kAll}, {"layers", {0, 1}}},
                        {{"matrices", kAll}, {"layers", {2, 3}}}};
@@ -48,14 +47,14 @@ TEST(CliSharedWeights, AreAFactOfAModel) {
   }
 }
 
-TEST(CliSharedWeights, AreThoseOfSomeRolesWhereOthersDiffer) {
+TEST(CliSharedWeights, MayCoverOnlySomeRoles) {
   const TempFolder folder;
   const json models = report_of({"spectrum", tied_by_name(folder)})["models"];
   EXPECT_EQ(models[0]["shared_weights"], json({{{"matrices", {"q"}}, {"layers", {0, 1, 2}}},
                                                {{"matrices", {"k", "qk"}}, {"layers", {1, 2}}}}));
 }
 
-TEST(CliSharedWeights, MatricesOfEqualBytesAreMatricesOfTheirOwn) {
+TEST(CliSharedWeights, EqualBytesAreNotShared) {
   const TempFolder folder;
   TinyLlama model(2);
   model.attention(1, 'q').bytes = model.attention(0, 'q').bytes;
@@ -77,8 +76,8 @@ TEST(CliSharedWeights, TotalsCountThemOnce) {
             rank_of(shared, 1, "q") + rank_of(shared, 2, "q"));
 }
 
-TEST(CliSharedWeights, PairsOfHeadsAreShownOnce) {
-  // Of four layers in two groups: 0 to 1, 0 to 2 (as 0 to 3, 1 to 2 and 1 to 3) and 2 to 3.
+TEST(CliSharedWeights, ShowsPairsOfSharedHeadsOnce) {
+  // Four layers in two groups. Pairs: 0 to 1, 0 to 2 (also 0 to 3, 1 to 2 and 1 to 3), and 2 to 3.
   const std::set<std::pair<std::string, std::string>> distinct = {
       {"0", "1"}, {"0", "2"}, {"2", "3"}};
   const std::string table = output_of({"circuits", data_path("albert"), "--composition"});

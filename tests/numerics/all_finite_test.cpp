@@ -11,9 +11,9 @@ namespace {
 template <class T>
 class AllFinite : public testing::Test {};
 using Types = testing::Types<float, double>;
-TYPED_TEST_SUITE(AllFinite, Types);
+TYPED_TEST_SUITE(AllFinite, SupportsEveryType);
 
-TYPED_TEST(AllFinite, OfExtremesUntilOneIsNot) {
+TYPED_TEST(AllFinite, AcceptsExtremesAndDetectsNanAndInfinity) {
   using Limits = std::numeric_limits<TypeParam>;
   Matrix<TypeParam> matrix(3, 37);
   const TypeParam extremes[] = {

@@ -1,4 +1,4 @@
-// Which kernels run, and those that have no caller to be tested through alone.
+// The selection of kernels, and direct tests of kernels that have no suitable caller.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class HandWritten : public testing::Test {
   }
 };
 
-TEST_F(HandWritten, RunWithTheRegistersOfTheSetThatIsNamed) {
+TEST_F(HandWritten, UseTheRegistersOfTheNamedInstructionSet) {
   const std::map<std::string_view, std::size_t> lanes = {{"AVX-512", 8}, {"AVX2", 4}, {"NEON", 2}};
   EXPECT_EQ(kernels::lanes(test_compute().kernels),
             lanes.at(test_compute().kernels.instruction_set()));
@@ -41,7 +41,7 @@ TEST_F(HandWritten, RunWithTheRegistersOfTheSetThatIsNamed) {
   }
 }
 
-TEST(KernelsByName, AreTheBestOrHeldDown) {
+TEST(KernelsByName, AreTheBestOrTheRequestedOnes) {
   EXPECT_EQ(Kernels::named("").instruction_set(), Kernels().instruction_set());
   EXPECT_FALSE(Kernels::named("none").available());
   EXPECT_NE(Kernels::named("avx2").instruction_set(), "AVX-512");
@@ -53,7 +53,7 @@ struct Symmetric {
   std::vector<double> diagonal, off;
 };
 
-/// Matrices of order n that are hard in different ways, elements of magnitude 1 or so.
+/// Matrices of order n that are difficult in different ways, with elements of about 1.
 std::vector<Symmetric> tridiagonals(std::size_t n) {
   std::vector<Symmetric> out;
   const auto add = [&](const auto& diagonal, const auto& off) {
@@ -74,15 +74,16 @@ std::vector<Symmetric> tridiagonals(std::size_t n) {
   add(constant(1), constant(0));
   add(constant(0), constant(1));   // pairs ± around zero
   add(constant(2), constant(-1));  // the second difference
-  add(power(0.3), power(0.2));     // decay, to underflow
+  add(power(0.3), power(0.2));     // decay, down to underflow
   add([&](std::size_t at) { return std::pow(0.5, static_cast<double>(n - at)); }, constant(1e-3));
   add(constant(1), power(0.5));
-  add(constant(1), constant(0x1p-53));  // couplings about the rounding of the diagonal
+  // Off-diagonal elements close to the rounding error of the diagonal.
+  add(constant(1), constant(0x1p-53));
   add(constant(1), constant(0x1p-51));
   add([&](std::size_t at) { return std::abs(static_cast<double>(at) - half) / half; },
-      constant(0.1));  // Wilkinson's: pairs that agree to many digits
+      constant(0.1));  // Wilkinson matrices: pairs that agree to many digits
   add(power(0.9), [](std::size_t at) { return at % 7 == 6 ? 0.0 : 0.5; });  // splits
-  add(constant(1e-30), constant(1e-31));  // small beside what may be divided by
+  add(constant(1e-30), constant(1e-31));  // small compared with typical divisors
   return out;
 }
 
@@ -96,7 +97,7 @@ TEST_F(HandWritten, InterleavedEigenvaluesAgreeWithSturmSequences) {
       AlignedBuffer<double> diagonals, couplings;
       double* diagonal = diagonals.reserve(groups * size);
       double* off = couplings.reserve(groups * size);
-      // Every kind stands beside others, wherever it comes.
+      // Every kind is combined with others in each lane.
       const auto matrix_of = [&](std::size_t lane) -> const Symmetric& {
         return matrices[(lane * 5 + groups) % matrices.size()];
       };
@@ -113,7 +114,7 @@ TEST_F(HandWritten, InterleavedEigenvaluesAgreeWithSturmSequences) {
         const Symmetric& matrix = matrix_of(lane);
         const auto expected = tridiagonal_eigenvalues(matrix.diagonal, matrix.off, test_compute());
         const double norm = std::max(std::abs(expected.front()), std::abs(expected.back()));
-        // As LAPACK's QR: a rounding of the norm for each row.
+        // Like LAPACK's QR: one rounding of the norm per row.
         const double tolerance = (8 + static_cast<double>(order)) * 0x1p-52 * norm;
         for (std::size_t at = 0; at < order; ++at) {
           ASSERT_NEAR(diagonal[lane / lanes * size + at * lanes + lane % lanes], expected[at],

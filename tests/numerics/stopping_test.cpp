@@ -1,4 +1,4 @@
-// Whatever is under way ends soon after a stop is asked for, at any moment of it.
+// Computations end soon after a stop request, at any time.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What a user waits for at most is 1 s; these matrices are smaller than his.
+/// A user waits at most 1 s. These matrices are smaller than typical ones.
 constexpr double kMaxSeconds = 0.5;
 
 class Stopping : public testing::Test {
@@ -40,7 +40,7 @@ class Stopping : public testing::Test {
     if (!test_compute().kernels.available()) GTEST_SKIP() << "LAPACK cannot be stopped";
   }
 
-  /// Stops `work` at moments spread over the time that it takes alone.
+  /// Stops `work` at moments spread over its total run time.
   static void expect_to_stop(const std::function<void(const Compute&)>& work) {
     auto start = Clock::now();
     work(test_compute());
@@ -68,22 +68,22 @@ class Stopping : public testing::Test {
   }
 };
 
-TEST_F(Stopping, TheGramMatrixInFloat32) {
+TEST_F(Stopping, StopsTheGramMatrixInFloat32) {
   const auto matrix = converted<float>(gaussian_matrix(1400, 4200, 1));
   expect_to_stop([&](const Compute& compute) { singular_values(matrix.view(), compute); });
 }
 
-TEST_F(Stopping, TheGramMatrixInFloat64) {
+TEST_F(Stopping, StopsTheGramMatrixInFloat64) {
   const Matrix<double> matrix = gaussian_matrix(1400, 2800, 2);
   expect_to_stop([&](const Compute& compute) { singular_values(matrix.view(), compute); });
 }
 
-TEST_F(Stopping, TheReductionOfBothSides) {
+TEST_F(Stopping, StopsTheBidiagonalReduction) {
   const auto matrix = converted<float>(gaussian_matrix(1800, 1800, 3));
   expect_to_stop([&](const Compute& compute) { singular_values(matrix.view(), compute); });
 }
 
-TEST_F(Stopping, ManySmallMatrices) {
+TEST_F(Stopping, StopsManySmallMatrices) {
   const auto matrix = converted<float>(gaussian_matrix(128, 128, 4));
   const std::vector<MatrixView<const float>> maps(2000, std::as_const(matrix).view());
   std::vector<double> values(maps.size() * 128);
@@ -94,10 +94,10 @@ TEST_F(Stopping, ManySmallMatrices) {
   expect_to_stop([&](const Compute& compute) { singular_values_of_each(heads, compute); });
 }
 
-TEST_F(Stopping, ProductsOfThinFactors) {
+TEST_F(Stopping, StopsProductsOfThinFactors) {
   const Matrix<double> left = gaussian_matrix(1400, 1400, 6),
                        right = gaussian_matrix(1400, 1400, 7);
-  // One that is formed, and many that are not.
+  // One product that is formed, and many that are not.
   const std::vector<FactorPair> whole = {{left.view(), right.view()}};
   expect_to_stop(
       [&](const Compute& compute) { factored_products_singular_values(whole, compute); });

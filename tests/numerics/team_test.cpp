@@ -1,4 +1,4 @@
-// One matrix on several threads: every part once, and the same bytes as alone.
+// One matrix on several threads: every part runs once, and the bytes equal those of one thread.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace test;
 
-TEST(Team, EachRunsOnce) {
+TEST(Team, EachPartRunsOnce) {
   for (const int lent : {0, 1, 3}) {
     LentTeam lent_team(lent);
     for (const std::size_t count : {0, 1, 2, 7, 1000}) {
@@ -27,7 +27,7 @@ TEST(Team, EachRunsOnce) {
   }
 }
 
-TEST(Team, WhatAPartThrowsIsThrown) {
+TEST(Team, RethrowsExceptionsOfParts) {
   for (const int lent : {0, 2}) {
     LentTeam lent_team(lent);
     EXPECT_THROW(lent_team.team().run(100,
@@ -51,11 +51,11 @@ TEST(Team, SeveralLeadersShareTheLentThreads) {
         lent_team.team().run(5, [&](std::size_t) { ++runs; });
     });
   }
-  leaders.clear();  // joins
+  leaders.clear();  // joins the threads
   EXPECT_EQ(runs, 4 * 200 * 5);
 }
 
-TEST(Team, SingularValuesAreTheSameBytesWithHelp) {
+TEST(Team, SingularValuesHaveTheSameBytesWithHelp) {
   const Matrix<double> matrix = gaussian_matrix(1300, 1310, 3);
   const std::vector<double> alone = singular_values(matrix.view(), test_compute()).values;
   for (const int lent : {1, 3}) {

@@ -17,7 +17,7 @@ std::vector<ChartFile> drawn(const std::string& script) {
   return chart_files(script, file, 1.5, {});
 }
 
-/// A script that draws one chart of that name.
+/// A script that draws one chart with this name.
 std::string named(const std::string& name) {
   return "globalThis.attnscope_charts = () => JSON.stringify([{name: " +
          nlohmann::json(name).dump() + ", title: '', vega_lite: {}, svg: '<svg/>'}])";
@@ -32,7 +32,7 @@ std::string failure_of(const std::string& script) {
   return "no failure";
 }
 
-TEST(ChartFiles, AreWhatTheScriptDrawsOfAReport) {
+TEST(ChartFiles, ContainTheChartsOfTheScript) {
   const auto charts = drawn(R"(
     globalThis.attnscope_charts = (results, values, maps) => {
       const {schema, seconds, models} = JSON.parse(results);
@@ -66,7 +66,7 @@ TEST(ChartFiles, HaveNamesThatStayInTheirFolder) {
             std::string::npos);
 }
 
-TEST(ChartFiles, AnAnswerOfAnotherFormIsAFailure) {
+TEST(ChartFiles, AnInvalidResultOfTheScriptIsAnError) {
   for (const char* answer : {"", "[", "3", "[3]", "[{}]", R"([{"name": 3}])", R"([{"name": "a"}])",
                              R"([{"name": "a", "vega_lite": {}, "svg": 3}])",
                              R"([{"name": "a", "vega_lite": {}, "svg": "\ud800"}])"}) {
@@ -76,7 +76,7 @@ TEST(ChartFiles, AnAnswerOfAnotherFormIsAFailure) {
   }
 }
 
-TEST(ChartFiles, ABuildWithoutNodeSaysHowToGetThem) {
+TEST(ChartFiles, ABuildWithoutScriptsNamesTheFix) {
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, check_draws_charts(""), "Node 18", "build again");
   EXPECT_NO_THROW(check_draws_charts("globalThis"));
 }

@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-/// What zlib makes of a gzip file.
+/// The contents of a gzip file, decompressed with zlib.
 std::string unpacked(const std::string& file, std::size_t size) {
   z_stream stream{};
   EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
@@ -27,7 +27,7 @@ std::string unpacked(const std::string& file, std::size_t size) {
   return out;
 }
 
-TEST(Gzip, GivesBackWhatWasPacked) {
+TEST(Gzip, RoundTrips) {
   std::string mixed;
   for (std::uint32_t i = 0, x = 1; i < 300'000; ++i, x = x * 1664525 + 1013904223) {
     mixed += static_cast<char>(i % 3 == 0 ? x >> 24 : i >> 8);
@@ -39,7 +39,7 @@ TEST(Gzip, GivesBackWhatWasPacked) {
   EXPECT_LT(gzip(std::string(100'000, 'x')).size(), 500U);
 }
 
-TEST(Base64, IsThatOfTheStandard) {
+TEST(Base64, EncodesTheTestVectorsOfRfc4648) {
   // RFC 4648, section 10.
   const std::pair<const char*, const char*> vectors[] = {{"", ""},
                                                          {"f", "Zg=="},
@@ -52,7 +52,7 @@ TEST(Base64, IsThatOfTheStandard) {
   EXPECT_EQ(base64(std::string("\0\xFF\x80", 3)), "AP+A");
 }
 
-TEST(BytePlanes, PutTheSameByteOfEveryNumberTogether) {
+TEST(BytePlanes, GroupBytesOfTheSamePosition) {
   const std::vector<float> numbers = {1.0F, -2.5F, 3e-20F};
   const std::string planes = byte_planes(numbers);
   ASSERT_EQ(planes.size(), 12U);
@@ -70,7 +70,7 @@ TEST(WeightByte, KeepsAWeightWithinTwoPercent) {
   EXPECT_EQ(weight_byte(std::nanf("")), 0);
   EXPECT_EQ(weight_byte(1), 255);
   EXPECT_EQ(weight_byte(std::ldexp(1.0F, -16)), 1);
-  EXPECT_EQ(weight_byte(std::ldexp(1.0F, -40)), 1);  // small is not nothing
+  EXPECT_EQ(weight_byte(std::ldexp(1.0F, -40)), 1);  // small weights stay above zero
   for (float weight = 1; weight > std::ldexp(1.0F, -16); weight *= 0.993F) {
     const double back = std::exp2((weight_byte(weight) - 1) * 16.0 / 254 - 16);
     EXPECT_NEAR(back / static_cast<double>(weight), 1, 0.0222) << weight;

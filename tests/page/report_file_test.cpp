@@ -43,7 +43,7 @@ Record spectrum_row(double scale) {
           {"random_singular_values", ascending(10, 2 * scale)}};
 }
 
-TEST(ReportFile, PutsLongArraysAmongItsValues) {
+TEST(ReportFile, MovesLongArraysToTheNumbers) {
   ReportFile file({{"version", "1"}}, {Record{{"name", "m"}}});
   const auto sink = file.sink({.id = "spectrum", .again = "attnscope spectrum m"});
   sink->begin({.command = "spectrum", .models = {}, .parameters = {{"values", true}}});
@@ -82,7 +82,7 @@ TEST(ReportFile, PutsLongArraysAmongItsValues) {
             part["rows"][1]["random_singular_values"]["at"]);
 }
 
-TEST(ReportFile, KeepsTheStrongestRowsOfAPartThatIsCutShort) {
+TEST(ReportFile, KeepsTheStrongestRowsOfATruncatedSection) {
   ReportFile file({}, {});
   const auto sink = file.sink({.id = "composition", .again = "", .order_by = "excess", .most = 3});
   sink->begin({});
@@ -112,11 +112,12 @@ TEST(ReportFile, KeepsTrianglesOfCausalMaps) {
   const auto byte = [](float weight) { return static_cast<char>(weight_byte(weight)); };
   EXPECT_EQ(file.maps().substr(0, 6),
             (std::string{byte(1), byte(0.5F), byte(0.5F), byte(0.25F), byte(0.25F), byte(0.5F)}));
-  // Blocks of the thumbnail: row 0 by column 0, then the others; each shows its largest weight.
+  // Blocks of the thumbnail: row 0 and column 0 first, then the others. Each shows its largest
+  // weight.
   EXPECT_EQ(file.maps().substr(15), (std::string{byte(1), byte(0), byte(0.5F), byte(0.5F)}));
 }
 
-TEST(ReportFile, ShowsAMatrixByMeansOfBlocks) {
+TEST(ReportFile, ShowsAMatrixByBlockMeans) {
   Matrix<float> weights(4, 2);
   for (std::int64_t i = 0; i < 8; ++i) weights(i / 2, i % 2) = i < 4 ? 1.0F : -3.0F;
   ReportFile file({}, {});
@@ -137,7 +138,7 @@ void add_part(ReportFile& file, const std::string& id, bool whole = true) {
   if (whole) sink->end();
 }
 
-TEST(ReportFile, PartsCanBeTakenOutAgain) {
+TEST(ReportFile, SectionsCanBeRemoved) {
   ReportFile file({}, {});
   add_part(file, "a");
   const std::vector<float> of_one = numbers_of(file);
@@ -149,21 +150,21 @@ TEST(ReportFile, PartsCanBeTakenOutAgain) {
   EXPECT_FALSE(file.holds("b"));
   EXPECT_EQ(numbers_of(file), of_one);
   add_part(file, "b");
-  file.remove_part("a");  // its numbers lie before others, and stay
+  file.remove_part("a");  // its numbers precede others, so they are kept
   const json results = json::parse(file.results(0));
   EXPECT_EQ(results["reports"].size(), 1u);
   EXPECT_EQ(results["skipped"], json::array());
   EXPECT_EQ(results["reports"].at(0)["rows"].at(0)["singular_values"]["at"], of_one.size());
 }
 
-TEST(ReportFile, APartThatFailsLeavesNothing) {
+TEST(ReportFile, AFailedSectionLeavesNothing) {
   ReportFile file({}, {});
   add_part(file, "a", /*whole=*/false);
   EXPECT_EQ(file.values(), "");
   EXPECT_EQ(json::parse(file.results(0))["reports"], json::array());
 }
 
-TEST(ReportFile, ATextCanBeTakenOutAgain) {
+TEST(ReportFile, ATextCanBeRemoved) {
   const std::vector<float> weights = {1, 0, 0.5F, 0.5F};
   const MatrixView<const float> map{weights.data(), 2, 2, 2};
   ReportFile file({}, {});
@@ -182,7 +183,7 @@ TEST(ReportFile, ATextCanBeTakenOutAgain) {
   EXPECT_EQ(file.maps().size(), 4u) << "the matrix stays";
 }
 
-TEST(ReportFile, SaysWhichTextTheKeysOfMapsAreOf) {
+TEST(ReportFile, NamesTheTextOfTheKeysOfMaps) {
   ReportFile file({}, {});
   file.add_text("m", {.ids = {7}, .texts = {}});
   file.add_text("across", {.ids = {1, 2}, .texts = {"a", "b"}}, {.ids = {3}, .texts = {"c"}});
@@ -237,7 +238,7 @@ TEST(ReportFile, ShowsCosinesWithoutTheirDiagonal) {
                                       static_cast<char>(255), static_cast<char>(128)}));
 }
 
-TEST(ReportFile, FillsThePageAndNothingCanCloseABlock) {
+TEST(ReportFile, FillsThePageAndEscapesDataBlocks) {
   ReportFile file({{"command", "</script><script>alert(1)</script>"}}, {});
   std::ostringstream out;
   file.write("<a>@@results@@</a><b>@@values@@</b><c>@@maps@@</c>", 0, out);

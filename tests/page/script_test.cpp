@@ -10,14 +10,14 @@
 namespace attnscope {
 namespace {
 
-/// What `script`'s function f(text, first, second) returns.
+/// The result of the function f(text, first, second) of `script`.
 std::string called(std::string_view script, std::string_view text = "", std::string_view first = "",
                    std::string_view second = "", const ScriptLimits& limits = {}) {
   const std::string_view buffers[] = {first, second};
   return call_script(script, "f", text, buffers, {}, limits);
 }
 
-/// What it says of a script that fails by its own fault.
+/// The error message for a script that throws.
 std::string script_failure(std::string_view script) {
   try {
     called(script);
@@ -35,10 +35,10 @@ std::string every_byte() {
   return bytes;
 }
 
-TEST(Script, GivesWhatItsFunctionReturns) {
+TEST(Script, ReturnsTheResultOfItsFunction) {
   EXPECT_EQ(called("function f(text) { return text + '!'; }", "one"), "one!");
   EXPECT_EQ(called("globalThis.f = () => ''"), "");
-  // As a bundle of modules defines it.
+  // As defined by a bundle of modules.
   EXPECT_EQ(called("(function () { 'use strict'; globalThis.f = (text) => text; })()", "two"),
             "two");
 }
@@ -62,7 +62,7 @@ TEST(Script, BuffersArriveByteForByte) {
   EXPECT_EQ(called("function f(text, first) { return String(first.byteLength); }"), "0");
 }
 
-TEST(Script, HasTheLanguageItIsWrittenIn) {
+TEST(Script, SupportsModernJavaScript) {
   EXPECT_EQ(called(R"(function f() {
     const found = new Map([["a", 1n]]).get("a") ?? 0n;
     return JSON.stringify([String(found), /(?<word>\w+)/u.exec("é b").groups.word,
@@ -71,7 +71,7 @@ TEST(Script, HasTheLanguageItIsWrittenIn) {
             R"(["1","b",[1,2,3],"12.35"])");
 }
 
-TEST(Script, SeesNothingButTheLanguage) {
+TEST(Script, HasNoAccessToTheSystem) {
   for (const char* name : {"require", "process", "std", "os", "fetch", "setTimeout", "document"}) {
     EXPECT_EQ(called("function f(name) { return typeof globalThis[name]; }", name), "undefined");
   }
@@ -79,7 +79,7 @@ TEST(Script, SeesNothingButTheLanguage) {
             "no failure");
 }
 
-TEST(Script, ItsExceptionsSayWhatAndWhere) {
+TEST(Script, ExceptionsHaveAMessageAndALocation) {
   const std::string thrown =
       script_failure("function f() {\n  throw new RangeError('too wide');\n}");
   EXPECT_NE(thrown.find("RangeError: too wide"), std::string::npos) << thrown;
@@ -94,7 +94,7 @@ TEST(Script, ItsExceptionsSayWhatAndWhere) {
   EXPECT_NE(script_failure("function f() { return f(); }").find("RangeError"), std::string::npos);
 }
 
-TEST(Script, MayNotTakeLongerThanItsLimit) {
+TEST(Script, RespectsTheTimeLimit) {
   for (const char* script : {
            "while (true) {}",
            "function f() { while (true) try { while (true) {} } catch {} }",
@@ -105,7 +105,7 @@ TEST(Script, MayNotTakeLongerThanItsLimit) {
   }
 }
 
-/// A script that does a bit of everything, for limits of memory that end it at any point.
+/// A script that uses many features, so that memory limits end it at any point.
 constexpr std::string_view kBusy = R"(
   function f(text, first) {
     const rows = JSON.parse(text);
@@ -120,7 +120,7 @@ constexpr std::string_view kBusy = R"(
     return JSON.stringify([...tree.each()].flatMap((one) => [...one.each()])) + found.size;
   })";
 
-TEST(Script, MayNotTakeMoreMemoryThanItsLimit) {
+TEST(Script, RespectsTheMemoryLimit) {
   const ScriptLimits small{.memory_bytes = 16 << 20};
   for (const char* script : {
            "function f() { const all = []; for (;;) all.push(new Array(1000).fill(1)); }",
@@ -129,13 +129,13 @@ TEST(Script, MayNotTakeMoreMemoryThanItsLimit) {
        }) {
     EXPECT_ERROR_SAYING(ErrorKind::unsupported, called(script, "", "", "", small), "16 MiB");
   }
-  // What it is given counts, too.
+  // Its inputs count, too.
   EXPECT_ERROR_SAYING(
       ErrorKind::unsupported,
       called("function f() { return ''; }", "", std::string(32 << 20, 'x'), "", small), "16 MiB");
 }
 
-TEST(Script, WhereverMemoryEndsItIsAnError) {
+TEST(Script, RunningOutOfMemoryIsAlwaysAnError) {
   std::string rows = "[";
   for (int row = 0; row < 1000; ++row) {
     rows += (row == 0 ? "" : ",") + std::string(R"({"name":"ab)") + std::to_string(row) +
@@ -155,7 +155,7 @@ TEST(Script, WhereverMemoryEndsItIsAnError) {
   EXPECT_GT(answered, 10);
 }
 
-TEST(Script, StopsWhenItIsToldTo) {
+TEST(Script, StopsOnRequest) {
   std::stop_source source;
   std::jthread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

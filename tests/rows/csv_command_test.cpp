@@ -1,4 +1,4 @@
-// The CSV form: RFC 4180, and the same numbers as JSON.
+// CSV output: RFC 4180, and the same numbers as JSON.
 #include <cstdlib>
 #include <functional>
 
@@ -8,7 +8,7 @@
 namespace attnscope::test {
 namespace {
 
-/// A JSON value as the cell that must hold it reads: numbers compare as float64.
+/// Compares a cell with the JSON value that it must contain. Numbers compare as float64.
 void expect_cell(const std::string& cell, const json& value, const std::string& column) {
   if (value.is_null()) {
     EXPECT_EQ(cell, "") << column;
@@ -21,7 +21,7 @@ void expect_cell(const std::string& cell, const json& value, const std::string& 
   }
 }
 
-/// Every field of the row in its columns: maps and arrays one column for each entry.
+/// Compares every field of the row with its columns. Maps and arrays have one column per entry.
 void expect_same_row(const CsvTable& table, std::size_t at, const json& row) {
   std::size_t filled = 0;
   const std::function<void(const std::string&, const json&)> check = [&](const std::string& column,
@@ -50,7 +50,7 @@ void expect_same_numbers(const Words& command) {
     expect_same_row(table, at, report["rows"][at]);
 }
 
-TEST(CliCsv, HasTheColumnsOfTheContract) {
+TEST(CliCsv, HasTheDocumentedColumns) {
   const CsvTable table = csv_of({"spectrum", data_path("opt"), "--energy", "0.6,0.9"});
   EXPECT_EQ(table.columns, (Words{"model",
                                   "layer",
@@ -74,7 +74,7 @@ TEST(CliCsv, HasTheColumnsOfTheContract) {
                                   "skipped"}));
 }
 
-TEST(CliCsv, HoldsTheSameNumbersAsJson) {
+TEST(CliCsv, ContainsTheSameNumbersAsJson) {
   expect_same_numbers({"spectrum", data_path("qwen3"), data_path("albert"), "--per-head"});
   expect_same_numbers(
       {"spectrum", data_path("llama"), "--matrix", "k,q,qk", "--per-head", "--values"});
@@ -85,8 +85,8 @@ TEST(CliCsv, HoldsTheSameNumbersAsJson) {
   expect_same_numbers({"matrix", data_path("mistral"), "--layer", "1", "--matrix", "ov"});
 }
 
-TEST(CliCsv, ValuesHaveAColumnEach) {
-  // The widest row decides how many; shorter ones leave the rest empty.
+TEST(CliCsv, ValuesHaveOneColumnEach) {
+  // The widest row decides how many columns there are. Shorter rows leave the others empty.
   const CsvTable table =
       csv_of({"spectrum", data_path("llama"), "--layers", "0", "--matrix", "k,q", "--values"});
   ASSERT_EQ(table.rows.size(), 2u);
@@ -99,7 +99,7 @@ TEST(CliCsv, ValuesHaveAColumnEach) {
   EXPECT_NE(table.cell(1, "singular_values_31"), "");
 }
 
-TEST(CliCsv, QuotesNamesThatNeedIt) {
+TEST(CliCsv, QuotesNamesIfNeeded) {
   const TempFolder folder;
   const std::string name = R"(run 3, "best" = 'final')";
   const std::string path = TinyLlama(1).write(folder, name);
@@ -112,7 +112,7 @@ TEST(CliCsv, QuotesNamesThatNeedIt) {
   }
 }
 
-TEST(CliCsv, QuotesTensorNamesThatNeedIt) {
+TEST(CliCsv, QuotesTensorNamesIfNeeded) {
   const TempFolder folder;
   TinyLlama model(1);
   const Words names = {"a,b", "a\"b", "a\r\nb", "\"", "=1+1", " padded ", "umlaut ä"};
@@ -132,11 +132,11 @@ TEST(CliCsv, HasNoControlBytesButLineEnds) {
   TinyLlama model(1);
   model.tensors.push_back(counting_tensor("evil\x1b[31m\x7f", {2, 2}));
   const std::string path = model.write(folder, "hostile");
-  // RFC 4180 allows none in a cell, and a terminal would obey them.
+  // RFC 4180 allows no control bytes in a cell, and a terminal would interpret them.
   EXPECT_FALSE(contains(output_of({"info", path, "--format", "csv"}), "\x1b"));
 }
 
-TEST(CliCsv, OnlyLinesEndWithALineFeed) {
+TEST(CliCsv, LineFeedsOccurOnlyAtLineEnds) {
   const std::string text = output_of({"spectrum", data_path("bert"), "--format", "csv"});
   std::size_t line_feeds = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {

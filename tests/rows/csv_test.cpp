@@ -1,4 +1,4 @@
-// Rows that wait for their columns come out as if all of them had been in memory.
+// Rows that are buffered until the columns are known are written as if all had been in memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace attnscope::test {
 namespace {
 
-using Cells = std::vector<std::pair<std::string, std::string>>;  // suffixes of columns and texts
+using Cells = std::vector<std::pair<std::string, std::string>>;  // column suffixes and cell texts
 
 std::string quoted(const std::string& text) {
   if (text.find_first_of("\",\r\n") == std::string::npos) return text;
@@ -33,7 +33,8 @@ void flatten(const Value& value, const std::string& suffix, Cells& cells) {
       flatten((*list)[at], suffix + "_" + std::to_string(at), cells);
     }
   } else if (const auto* array = value.get<Array>()) {
-    const auto& numbers = std::get<std::vector<double>>(array->data);  // the only ones in this test
+    // The only arrays in this test.
+    const auto& numbers = std::get<std::vector<double>>(array->data);
     for (std::size_t at = 0; at < numbers.size(); ++at) {
       flatten(Value(numbers[at]), suffix + "_" + std::to_string(at), cells);
     }
@@ -50,8 +51,8 @@ void flatten(const Value& value, const std::string& suffix, Cells& cells) {
   }
 }
 
-/// The definition: fields in the order in which they appear, the columns of each together, of which
-/// a single value says nothing once there are some.
+/// Reference implementation: fields in order of appearance, with the columns of each field
+/// together. A single value has no column of its own if the field has several columns.
 std::string plain_csv(const Report& report) {
   std::vector<Record> rows = report.rows;
   for (const Skipped& skipped : report.skipped) {
@@ -118,7 +119,7 @@ Report csv_report(std::vector<Record> rows, std::vector<Skipped> skipped = {}) {
   return report;
 }
 
-TEST(CsvWriter, RowsOfDifferentFormShareColumns) {
+TEST(CsvWriter, RowsOfDifferentShapeShareColumns) {
   using List = Value::List;
   const std::vector<Record> rows = {
       {{"a", nullptr}, {"b", 1}, {"map", nullptr}},
@@ -139,7 +140,7 @@ TEST(CsvWriter, RowsOfDifferentFormShareColumns) {
             ",,,,1,\r\n"
             ",,,6,-0,\r\n");
   EXPECT_EQ(written(csv_report(rows)), plain_csv(csv_report(rows)));
-  // In any order, and with what was skipped behind.
+  // In any order, and with skipped entries at the end.
   std::mt19937_64 random(1);
   for (int time = 0; time < 200; ++time) {
     std::vector<Record> some;
@@ -154,7 +155,7 @@ TEST(CsvWriter, RowsOfDifferentFormShareColumns) {
   }
 }
 
-TEST(CsvWriter, WithoutRows) {
+TEST(CsvWriter, WritesAHeaderWithoutRows) {
   EXPECT_EQ(written(csv_report({})), "skipped\r\n");
   EXPECT_EQ(written(csv_report({}, {{"m", 1, "q", std::nullopt, "why"}})),
             "model,layer,matrix,head,skipped\r\nm,1,q,,why\r\n");
@@ -163,7 +164,7 @@ TEST(CsvWriter, WithoutRows) {
   EXPECT_EQ(written(facts), "\r\n");
 }
 
-/// More than stays in memory, with cells that are longer than a block of the file.
+/// More than fits in memory, with cells longer than a block of the file.
 Report large_report() {
   std::mt19937_64 random(2);
   std::vector<Record> rows;
@@ -177,19 +178,19 @@ Report large_report() {
   return csv_report(std::move(rows), {{"m", 1, "q", 3, "why"}});
 }
 
-TEST(CsvWriter, MoreThanStaysInMemory) {
+TEST(CsvWriter, SpillsRowsThatExceedTheMemory) {
   const Report report = large_report();
   const std::string expected = plain_csv(report);
   EXPECT_GT(expected.size(), 20'000'000u);
   EXPECT_TRUE(written(report) == expected);
 }
 
-TEST(CsvWriter, WithoutRoomForItIsAnError) {
+TEST(CsvWriter, ReportsMissingSpaceForRows) {
   const ChangedVariable nowhere("TMPDIR", "/proc");
   EXPECT_ERROR_SAYING(ErrorKind::io, written(large_report()), "/proc", "TMPDIR");
 }
 
-TEST(CsvWriter, PutsAnApostropheBeforeFormulasIfAsked) {
+TEST(CsvWriter, PutsAnApostropheBeforeFormulasOnRequest) {
   const auto written = [](bool escape) {
     std::ostringstream out;
     WriteOptions options;

@@ -1,4 +1,4 @@
-// The descriptions of fields. tools/check_fields.py holds what commands print against them.
+// The descriptions of fields. tools/check_fields.py compares them with the output of commands.
 #include "attnscope/rows/field.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace attnscope::test {
 namespace {
 
-TEST(Field, EachIsDescribedWhole) {
+TEST(Field, EveryFieldIsFullyDescribed) {
   for (const FieldLocation& location : field_locations()) {
     const Field& field = *location.field;
     SCOPED_TRACE(std::string(location.part) + " " + location.path);
@@ -21,7 +21,7 @@ TEST(Field, EachIsDescribedWhole) {
   }
 }
 
-TEST(Field, NamesAreUniqueWithinAReportsPart) {
+TEST(Field, NamesAreUniqueWithinASection) {
   std::set<std::string> seen;
   for (const FieldLocation& location : field_locations()) {
     const std::string kind(location.kind == nullptr ? "" : location.kind->name);
@@ -55,7 +55,7 @@ TEST(Field, TheKindOfRowsFollowsFromCommandAndParameters) {
       {"spectrum", {{"tensor", "wte.weight"}}, "tensor"},
       {"circuits", {{"composition", false}}, "circuits"},
       {"circuits", {{"composition", true}}, "composition"},
-      // An export's runs may have asked for several heads: null.
+      // The runs of an export may have requested several heads, which gives null.
       {"similarity", {{"head_matrix", nullptr}}, "head_matrix"},
       {"similarity", {{"overlap", true}}, "head_overlap"},
       {"info", {}, "info"},
@@ -67,7 +67,7 @@ TEST(Field, TheKindOfRowsFollowsFromCommandAndParameters) {
   EXPECT_THROW(row_kind_of("weigths", {}), std::out_of_range);
 }
 
-TEST(Field, WhichFieldsRowsHaveFollowsFromTheParameters) {
+TEST(Field, TheFieldsOfRowsFollowFromTheParameters) {
   const auto names_of = [](const Record& parameters) {
     std::set<std::string_view> names;
     for (const Field* field : fields_of_rows(find_row_kind("spectrum"), parameters)) {
@@ -84,7 +84,7 @@ TEST(Field, WhichFieldsRowsHaveFollowsFromTheParameters) {
   EXPECT_TRUE(more.contains("singular_values"));
 }
 
-TEST(Field, HeadingsAreThoseOfTables) {
+TEST(Field, HeadingsEqualThoseOfTables) {
   EXPECT_EQ(heading("circuits", "head_space_rank_drop"), "in head");
   EXPECT_EQ(heading("tensor", "spectral_norm"), "largest");
   EXPECT_EQ(model_fact("kv_heads").short_heading, "key/value");

@@ -1,4 +1,4 @@
-// The JSON form: field names, conventions, and the same bytes every time.
+// JSON output: field names, conventions, and the same bytes in every run.
 #include <cmath>
 
 #include "tests/support/program.h"
@@ -31,7 +31,7 @@ const Words kMeasures = {"model",
 
 const Words kAllMatrices = {"q", "k", "v", "o", "gate", "up", "down", "qk", "ov"};
 
-TEST(CliJson, SpectrumHasTheFieldsOfTheContract) {
+TEST(CliJson, SpectrumHasTheDocumentedFields) {
   const json report = report_of({"spectrum", data_path("llama"), "--layers", "1", "--matrix",
                                  "q,qk", "--per-head", "--energy", "0.99,0.60"});
   EXPECT_EQ(keys_of(report),
@@ -57,7 +57,7 @@ TEST(CliJson, SpectrumHasTheFieldsOfTheContract) {
   EXPECT_EQ(parameters["per_head"], true);
   EXPECT_EQ(parameters["values"], false);
 
-  ASSERT_EQ(report["rows"].size(), 10u);  // q and qk, each whole and by 4 heads
+  ASSERT_EQ(report["rows"].size(), 10u);  // q and qk, each whole and for 4 heads
   for (const json& row : report["rows"]) {
     EXPECT_EQ(keys_of(row), sorted(kMeasures)) << row;
     EXPECT_EQ(row["model"], "llama");
@@ -73,12 +73,12 @@ TEST(CliJson, SpectrumHasTheFieldsOfTheContract) {
   }
 }
 
-TEST(CliJson, TheDefaultThresholdsAreTwo) {
+TEST(CliJson, HasTwoDefaultThresholds) {
   const json report = report_of({"spectrum", data_path("gpt2"), "--layers", "0", "--matrix", "q"});
   EXPECT_EQ(keys_of(report["rows"][0]["energy_rank"]), (Words{"0.9", "0.99"}));
 }
 
-TEST(CliJson, KeysOfThresholdsAreTheShortestDecimals) {
+TEST(CliJson, ThresholdKeysAreTheShortestDecimals) {
   const json report = report_of({"spectrum", data_path("gpt2"), "--layers", "0", "--matrix", "q",
                                  "--energy", "0.900,5e-1,0.12345678901234568,.75,0.5"});
   EXPECT_EQ(keys_of(report["rows"][0]["energy_rank"]),
@@ -118,7 +118,7 @@ TEST(CliJson, RowsPerHeadFollowTheHeads) {
   EXPECT_EQ(report["rows"].size(), expected_rows);
 }
 
-TEST(CliJson, RowsAreSortedByModelLayerMatrixAndHead) {
+TEST(CliJson, SortsRowsByModelLayerMatrixAndHead) {
   const json report = report_of(
       {"spectrum", data_path("gpt2"), data_path("llama"), "--per-head", "--matrix", "v,q"});
   std::vector<std::tuple<int, int, int, int>> order;
@@ -131,7 +131,7 @@ TEST(CliJson, RowsAreSortedByModelLayerMatrixAndHead) {
   EXPECT_EQ(order.size(), 2u * (5 + 5) + 2 * (3 + 5));
 }
 
-TEST(CliJson, ValuesAddTheSpectrumThatTheMeasuresComeFrom) {
+TEST(CliJson, ValuesAddTheSpectrumOfTheMeasures) {
   const json report = report_of({"spectrum", data_path("qwen3"), "--per-head", "--values",
                                  "--matrix", "q,k,o,down,qk", "--energy", "0.5,0.9,0.99"});
   for (const json& row : report["rows"]) {
@@ -154,7 +154,7 @@ TEST(CliJson, ValuesAddTheSpectrumThatTheMeasuresComeFrom) {
       squares += value * value;
       sum += value;
     }
-    // Sums of up to 48 positive terms in float64.
+    // Sums of up to 48 positive float64 terms.
     const double relative = 48 * 0x1p-52;
     EXPECT_EQ(row["spectral_norm"], values.front());
     EXPECT_NEAR(row["frobenius_norm"], std::sqrt(squares), relative * std::sqrt(squares));
@@ -171,7 +171,7 @@ TEST(CliJson, ValuesAddTheSpectrumThatTheMeasuresComeFrom) {
   }
 }
 
-TEST(CliJson, EveryDataModelGivesARowForEachProjectionOfEachLayer) {
+TEST(CliJson, EveryDataModelHasARowPerProjectionAndLayer) {
   for (const std::string& name : data_names()) {
     SCOPED_TRACE(name);
     const json report = report_of({"spectrum", data_path(name), "--per-head"});
@@ -193,7 +193,7 @@ TEST(CliJson, EveryDataModelGivesARowForEachProjectionOfEachLayer) {
   }
 }
 
-TEST(CliJson, AlbertHasARowForEachLayerThoughLayersShareWeights) {
+TEST(CliJson, AlbertHasARowPerLayerAlthoughLayersShareWeights) {
   const json report =
       report_of({"spectrum", data_path("albert"), "--matrix", "q,ov", "--per-head"});
   EXPECT_EQ(report["models"][0]["layers"], 4);
@@ -259,7 +259,7 @@ TEST(CliJson, AZeroMatrixHasRankZero) {
 
 class SameBytes : public testing::TestWithParam<const char*> {};
 
-TEST_P(SameBytes, WhateverTheNumberOfThreads) {
+TEST_P(SameBytes, HoldsForAnyNumberOfThreads) {
   std::string all;
   for (const std::string& matrix : kAllMatrices) all += (all.empty() ? "" : ",") + matrix;
   const Words command = {"spectrum",
@@ -289,7 +289,7 @@ TEST_P(SameBytes, WhateverTheNumberOfThreads) {
 INSTANTIATE_TEST_SUITE_P(CliFormats, SameBytes, testing::Values("json", "csv", "table"),
                          [](const auto& format) { return std::string(format.param); });
 
-TEST(CliJson, OutHoldsWhatStdoutWouldHave) {
+TEST(CliJson, OutWritesTheSameAsStdout) {
   const TempFolder folder;
   const std::string file = (folder.path() / "rows").string();
   for (const char* format : {"json", "csv", "table"}) {

@@ -1,4 +1,4 @@
-// JSON is whole whatever there is to write.
+// JSON output is complete for any combination of contents.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ json written_json(const Report& report) {
   return json::parse(out.str());
 }
 
-TEST(JsonWriter, RowsAndWhatWasSkippedMayBothBeMissing) {
+TEST(JsonWriter, RowsAndSkippedEntriesMayBothBeMissing) {
   const std::vector<Record> rows = {{{"model", "m"}, {"value", 0.5}},
                                     {{"values", std::vector<double>{1, 2}}, {"none", nullptr}}};
   const std::vector<Skipped> skipped = {{"m", 3, "q", std::nullopt, "a \"reason\"\n"},
@@ -44,7 +44,7 @@ TEST(JsonWriter, RowsAndWhatWasSkippedMayBothBeMissing) {
   }
 }
 
-TEST(JsonWriter, NothingAtAllIsAReport) {
+TEST(JsonWriter, AnEmptyReportIsValid) {
   const json found = written_json({});
   EXPECT_EQ(found.at("rows"), json::array());
   EXPECT_EQ(found.at("skipped"), json::array());
@@ -52,7 +52,7 @@ TEST(JsonWriter, NothingAtAllIsAReport) {
   EXPECT_EQ(found.at("parameters"), json::object());
 }
 
-TEST(JsonWriter, WhatWasSkippedIsNamedWhole) {
+TEST(JsonWriter, SkippedEntriesHaveAllFields) {
   Report report;
   report.skipped = {{"m", 3, "q", std::nullopt, "a \"reason\""}};
   EXPECT_EQ(

@@ -1,4 +1,4 @@
-// Records as text and back: nothing is lost, and hostile text is an error.
+// Records as text and back: nothing is lost, and malicious text is an error.
 #include "attnscope/rows/lossless_json.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace attnscope::test {
 namespace {
 
-/// Whether two values have the same types and bits all the way down.
+/// Whether two values have the same types and bits at every level.
 bool identical(const Value& a, const Value& b);
 
 bool identical(const Record& a, const Record& b) {
@@ -60,7 +60,7 @@ void expect_round_trip(const Record& record) {
   EXPECT_EQ(record_text(parse_record(text, "here")), text);
 }
 
-TEST(LosslessJson, EveryTypeComesBackAsItself) {
+TEST(LosslessJson, RoundTripsEveryType) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   using List = Value::List;
   expect_round_trip({});
@@ -102,7 +102,7 @@ TEST(LosslessJson, EveryTypeComesBackAsItself) {
 }
 
 // Rows and digests in stores were written before arrays had types and shapes.
-TEST(LosslessJson, TextStaysTheSameWhereTypesChange) {
+TEST(LosslessJson, TextStaysTheSameIfTypesChange) {
   const std::vector<double> line = {1, 0.5};
   const struct {
     std::string text;
@@ -124,7 +124,7 @@ TEST(LosslessJson, TextStaysTheSameWhereTypesChange) {
   }
 }
 
-TEST(LosslessJson, EveryFloat64ComesBackWithItsBits) {
+TEST(LosslessJson, RoundTripsEveryFloat64BitForBit) {
   std::mt19937_64 random(1);
   std::vector<double> numbers;
   while (numbers.size() < 10'000) {
@@ -134,12 +134,12 @@ TEST(LosslessJson, EveryFloat64ComesBackWithItsBits) {
   expect_round_trip({{"numbers", std::move(numbers)}});
 }
 
-TEST(LosslessJson, BrokenUtf8IsReplaced) {
+TEST(LosslessJson, ReplacesInvalidUtf8) {
   const Record back = parse_record(record_text({{"text", "a\xFF"}}), "here");
   EXPECT_EQ(*back.find("text")->get<std::string>(), "a\xEF\xBF\xBD");
 }
 
-TEST(LosslessJson, RefusesWhatItDidNotWrite) {
+TEST(LosslessJson, RejectsOtherText) {
   std::string deep;
   for (int level = 0; level < 1000; ++level) deep += R"({"a":)";
   const struct {

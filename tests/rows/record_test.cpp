@@ -22,14 +22,14 @@ TEST(Array, PartsAreRowMajor) {
   });
 }
 
-TEST(Array, OfAVectorHasOneDimension) {
+TEST(Array, AVectorHasOneDimension) {
   const Value numbers(std::vector<double>{1, 2, 3});
   ASSERT_NE(numbers.get<Array>(), nullptr);
   EXPECT_EQ(numbers.get<Array>()->shape, (std::vector<std::int64_t>{3}));
   EXPECT_TRUE(Value(std::optional<std::vector<double>>()).is_null());
 }
 
-TEST(Array, IsRefusedWhereTypeOrDimensionsAreOthers) {
+TEST(Array, RejectsAnotherTypeOrShape) {
   const Record row = {{"numbers", std::vector<double>{1, 2}},
                       {"counts", std::vector<std::int64_t>{1, 2}},
                       {"matrix", Array{{2, 1}, std::vector<double>{1, 2}}},

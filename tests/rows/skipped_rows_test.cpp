@@ -1,4 +1,4 @@
-// Matrices that cannot be analysed are left out and said so; the others are not touched.
+// Matrices that cannot be analyzed are skipped and listed. The others are unchanged.
 #include <limits>
 #include <set>
 
@@ -26,7 +26,7 @@ std::set<std::string> places_of(const json& entries) {
 
 const Words kPerHead = {"--per-head", "--matrix", "q,k,v,o,up,qk,ov"};
 
-/// Rows of `broken` are those of `audio` but for the skipped ones, to the last digit.
+/// Checks that rows of `broken` equal those of `audio` to the last digit, except the skipped ones.
 void expect_only_skipped(const Words& command, const std::string& broken, const std::string& audio,
                          const std::set<std::string>& skipped) {
   const json report = report_of(Words{"spectrum", broken} + command);
@@ -45,10 +45,10 @@ void expect_only_skipped(const Words& command, const std::string& broken, const 
   }
 }
 
-TEST(CliSkipped, NotANumberInOneHeadSkipsThatHeadAndTheWhole) {
+TEST(CliSkipped, NanInOneHeadSkipsThatHeadAndTheWholeMatrix) {
   const TempFolder folder;
   const std::string audio = TinyLlama().write(folder, "sound");
-  // Heads have 4 rows; in o they have 4 columns.
+  // Heads have 4 rows, and 4 columns in o.
   const struct {
     char matrix;
     int row, col;
@@ -56,7 +56,8 @@ TEST(CliSkipped, NotANumberInOneHeadSkipsThatHeadAndTheWhole) {
     std::set<std::string> skipped;
   } cases[] = {
       {'q', 5, 3, kSkippedNan, {"1 q -", "1 q 1", "1 qk -", "1 qk 1"}},
-      {'k', 6, 0, kInf, {"1 k -", "1 k 1", "1 qk -", "1 qk 2", "1 qk 3"}},  // read by two heads
+      // Shared by two query heads.
+      {'k', 6, 0, kInf, {"1 k -", "1 k 1", "1 qk -", "1 qk 2", "1 qk 3"}},
       {'v', 3, 15, -kInf, {"1 v -", "1 v 0", "1 ov -", "1 ov 0", "1 ov 1"}},
       {'o', 15, 8, kSkippedNan, {"1 o -", "1 o 2", "1 ov -", "1 ov 2"}},
   };
@@ -69,8 +70,8 @@ TEST(CliSkipped, NotANumberInOneHeadSkipsThatHeadAndTheWhole) {
   }
 }
 
-// A config that describes other projections than the files hold: none is left out in silence.
-TEST(CliSkipped, WhatTheFilesLackIsNamed) {
+// The config describes other projections than the files contain: none is skipped silently.
+TEST(CliSkipped, NamesMissingTensors) {
   const TempFolder folder;
   const std::string from = data_path("encoder_decoders/t5-gated/");
   json config = json::parse(read_file(from + "config.json"));
@@ -87,7 +88,7 @@ TEST(CliSkipped, WhatTheFilesLackIsNamed) {
   EXPECT_EQ(report["rows"].size(), 10u) << "q, k, v, o and down of two layers";
 }
 
-TEST(CliSkipped, TheReasonSaysWhere) {
+TEST(CliSkipped, TheReasonNamesTheElement) {
   const TempFolder folder;
   TinyLlama model;
   set_element(model.attention(0, 'q'), 5, 3, kSkippedNan);
@@ -97,7 +98,7 @@ TEST(CliSkipped, TheReasonSaysWhere) {
   EXPECT_TRUE(contains(reason, "row 5") && contains(reason, "column 3")) << reason;
 }
 
-TEST(CliSkipped, IntegersAreSkipped) {
+TEST(CliSkipped, SkipsIntegerTensors) {
   const TempFolder folder;
   TinyLlama model;
   model.attention(0, 'q') = zero_tensor(TinyLlama::attention_name(0, 'q'), "I8", 8, {16, 16});
@@ -128,7 +129,7 @@ TEST(CliSkipped, CsvHasARowWithTheReasonInItsLastColumn) {
     skipped.insert(table.cell(row, "layer") + " " + table.cell(row, "matrix") + " " +
                    (head.empty() ? "-" : head));
     EXPECT_EQ(table.cell(row, "model"), "m");
-    // Every measure is empty: only the four names and the reason are not.
+    // Every measure is empty. Only the four names and the reason are not.
     EXPECT_EQ(std::count(table.rows[row].begin(), table.rows[row].end(), std::string()),
               static_cast<std::ptrdiff_t>(table.columns.size() - (head.empty() ? 4 : 5)));
   }
@@ -159,7 +160,7 @@ TEST(CliSkipped, TheTableHasADashAndALine) {
 }
 
 TEST(CliSkipped, TheTableKeepsItsColumnsInOrder) {
-  // What is skipped in the first layer is still the first column.
+  // A matrix that is skipped in the first layer is still in the first column.
   const TempFolder folder;
   TinyLlama model;
   set_element(model.attention(0, 'q'), 5, 3, kSkippedNan);
@@ -176,7 +177,7 @@ TEST(CliSkipped, TheTableKeepsItsColumnsInOrder) {
             (Words{"layer", "q", "k", "v", "o", "gate", "up", "down"}));
 }
 
-TEST(CliSkipped, LayersThatAreMissingAreOneLineOfATable) {
+TEST(CliSkipped, MissingLayersAreOneLineOfATable) {
   const TempFolder folder;
   TinyLlama model(6);
   std::erase_if(model.tensors, [](const TensorToWrite& tensor) {
@@ -198,7 +199,7 @@ TEST(CliSkipped, LayersThatAreMissingAreOneLineOfATable) {
   }
 }
 
-TEST(CliSkipped, NothingLeftIsANumericalError) {
+TEST(CliSkipped, AnEmptyResultIsANumericalError) {
   const TempFolder folder;
   TinyLlama model;
   for (TensorToWrite& tensor : model.tensors) {
@@ -239,7 +240,7 @@ TEST(CliSkipped, OneModelOfTwoIsEnough) {
   for (const json& entry : report["skipped"]) EXPECT_EQ(entry["model"], "broken");
 }
 
-TEST(CliSkipped, ATensorByNameHasItsDashToo) {
+TEST(CliSkipped, ATensorByNameHasADashToo) {
   const TempFolder folder;
   TinyLlama model;
   set_element(model.tensor("lm_head.weight"), 0, 0, kSkippedNan);

@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-/// 0 where the request may go on.
+/// The HTTP status of a rejected request; 0 if it is allowed.
 int status_of(const Gate& gate, std::map<std::string, std::string> headers,
               std::map<std::string, std::string> query = {}) {
   const auto refused = refuse_stranger(
@@ -15,7 +15,7 @@ int status_of(const Gate& gate, std::map<std::string, std::string> headers,
   return refused ? refused->status : 0;
 }
 
-TEST(Gate, KnowsTheNamesOfThisMachine) {
+TEST(Gate, AcceptsTheNamesOfThisMachine) {
   const Gate gate = gate_of("127.0.0.1", 8000, "");
   for (const char* own : {"127.0.0.1:8000", "localhost:8000", "[::1]:8000"}) {
     EXPECT_EQ(status_of(gate, {{"host", own}}), 0) << own;
@@ -29,7 +29,7 @@ TEST(Gate, KnowsTheNamesOfThisMachine) {
   EXPECT_EQ(status_of(gate, {}), 403);
 }
 
-TEST(Gate, RefusesPagesOfOtherSites) {
+TEST(Gate, RejectsPagesOfOtherSites) {
   const Gate gate = gate_of("127.0.0.1", 8000, "");
   const auto from = [&](const char* origin) {
     return status_of(gate, {{"host", "localhost:8000"}, {"origin", origin}});
@@ -42,7 +42,7 @@ TEST(Gate, RefusesPagesOfOtherSites) {
   }
 }
 
-TEST(Gate, BelievesBrowsersThatNameAnotherSite) {
+TEST(Gate, UsesTheFetchMetadataOfBrowsers) {
   const Gate gate = gate_of("127.0.0.1", 8000, "");
   const auto asked = [&](const char* method, std::map<std::string, std::string> headers) {
     headers.emplace("host", "localhost:8000");
@@ -65,7 +65,7 @@ TEST(Gate, BelievesBrowsersThatNameAnotherSite) {
   }
 }
 
-TEST(Gate, ATokenIsNeededWhole) {
+TEST(Gate, RequiresTheExactToken) {
   const Gate gate = gate_of("127.0.0.1", 8000, "0123456789");
   const std::map<std::string, std::string> host = {{"host", "localhost:8000"}};
   EXPECT_EQ(status_of(gate, host), 401);
@@ -83,7 +83,7 @@ TEST(Gate, ATokenIsNeededWhole) {
   EXPECT_NE(random_token(), random_token());
 }
 
-TEST(Gate, AServerForAllAddressesTakesNumbersButNoForeignNames) {
+TEST(Gate, AServerForAllAddressesAcceptsNumericButNoForeignHosts) {
   const Gate gate = gate_of("0.0.0.0", 8000, "");
   for (const char* own : {"10.0.0.7:8000", "[fe80::1]:8000", "localhost:8000", "0.0.0.0:8000"}) {
     EXPECT_EQ(status_of(gate, {{"host", own}}), 0) << own;
@@ -97,12 +97,12 @@ TEST(Gate, AServerForAllAddressesTakesNumbersButNoForeignNames) {
   EXPECT_EQ(status_of(named, {{"host", "localhost:8000"}}), 403);
 }
 
-TEST(Gate, BrowsersLeaveOutTheUsualPort) {
+TEST(Gate, AcceptsAnOmittedDefaultPort) {
   const Gate gate = gate_of("127.0.0.1", 80, "");
   EXPECT_EQ(status_of(gate, {{"host", "localhost"}, {"origin", "http://localhost"}}), 0);
 }
 
-TEST(Address, OfAllThatAMachineHasIsNoneToOpen) {
+TEST(Address, ReplacesAWildcardAddressByOneToOpen) {
   for (const char* any : {"0.0.0.0", "::", "0", "0::0"}) {
     EXPECT_TRUE(is_any_address(any)) << any;
     EXPECT_TRUE(is_numeric_address(host_to_open(any))) << host_to_open(any);
@@ -114,7 +114,7 @@ TEST(Address, OfAllThatAMachineHasIsNoneToOpen) {
   }
 }
 
-TEST(Address, TellsWhichOthersReach) {
+TEST(Address, DetectsLoopbackAddresses) {
   for (const char* own : {"127.0.0.1", "127.9.9.9", "::1", "localhost"}) {
     EXPECT_TRUE(is_loopback(own)) << own;
   }

@@ -47,7 +47,7 @@ TEST(Jobs, RunOneAfterTheOther) {
   EXPECT_FALSE(jobs.find(*second + 1));
 }
 
-TEST(Jobs, TellWhatHappenedToAnyOfThem) {
+TEST(Jobs, ReportChangesOfAnyJob) {
   Jobs jobs;
   EXPECT_TRUE(jobs.wait_for_any(0, 0s).empty());
   const auto first = jobs.add("a", [](auto, auto&) { return kRevision; });
@@ -62,7 +62,7 @@ TEST(Jobs, TellWhatHappenedToAnyOfThem) {
   jobs.cancel(*second);
 }
 
-TEST(Jobs, SayWhatWentWrong) {
+TEST(Jobs, ReportErrors) {
   Jobs jobs;
   const auto id = jobs.add("a", [](std::stop_token, const ProgressFn&) -> std::int64_t {
     throw Error(ErrorKind::usage, {.parameter = "text", .problem = "is bad", .hint = "mend it"});
@@ -75,7 +75,7 @@ TEST(Jobs, SayWhatWentWrong) {
   EXPECT_FALSE(job.revision);
 }
 
-TEST(Jobs, AreCancelledWhetherTheyRunOrWait) {
+TEST(Jobs, CanBeCancelledWhileRunningOrQueued) {
   Jobs jobs;
   const auto running = jobs.add("a", run_on), waiting = jobs.add("b", run_on);
   EXPECT_EQ(jobs.under_way().size(), 2u);
@@ -86,7 +86,7 @@ TEST(Jobs, AreCancelledWhetherTheyRunOrWait) {
   EXPECT_FALSE(jobs.cancel(99));
 }
 
-TEST(Jobs, FewWaitAndOldOnesAreForgotten) {
+TEST(Jobs, LimitTheQueueAndForgetOldJobs) {
   Jobs jobs;
   std::latch begun(1);
   const auto first = jobs.add("a", [&](std::stop_token stop, const ProgressFn& progress) {
@@ -116,7 +116,7 @@ TEST(Jobs, AreCancelledWhenNobodyWatches) {
   EXPECT_EQ(ended(jobs, *waiting).state, JobState::cancelled);
 }
 
-TEST(Jobs, RunOnAsLongAsOneClientWatches) {
+TEST(Jobs, ContinueAsLongAsOneClientWatches) {
   for (const bool all : {false, true}) {
     Jobs jobs(50ms);
     auto watch_all = all ? jobs.watch() : nullptr;
@@ -130,7 +130,7 @@ TEST(Jobs, RunOnAsLongAsOneClientWatches) {
   }
 }
 
-TEST(Jobs, OfTheServerAndWithoutATimeNeedNoWatcher) {
+TEST(Jobs, OfTheServerOrWithoutATimeoutNeedNoWatcher) {
   for (const bool by_server : {false, true}) {
     Jobs jobs(by_server ? 20ms : 0ms);
     const auto id = jobs.add("a", run_on, by_server ? Jobs::Owner::server : Jobs::Owner::client);
@@ -139,14 +139,14 @@ TEST(Jobs, OfTheServerAndWithoutATimeNeedNoWatcher) {
   }
 }
 
-TEST(Jobs, EndAtOnceWhenTheirServerDoes) {
+TEST(Jobs, EndAtOnceWithTheirServer) {
   Jobs jobs;
   const auto id = jobs.add("a", run_on);
   std::jthread later([&] {
     std::this_thread::sleep_for(20ms);
     jobs.end();
   });
-  // Whoever waits is woken: else this test would not end in its time.
+  // Waiting threads are woken. Otherwise this test would exceed its time limit.
   JobView job = *jobs.find(*id);
   while (!jobs.is_over()) job = *jobs.wait(*id, job.change, 1h);
   EXPECT_FALSE(jobs.add("b", run_on));

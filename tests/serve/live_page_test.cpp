@@ -5,7 +5,7 @@
 namespace attnscope {
 namespace {
 
-TEST(LivePage, MayAskItsServerAndNobodyElse) {
+TEST(LivePage, MayConnectOnlyToItsServer) {
   const LivePage page = live_page(
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; connect-src "
       "'none'\"><script type=\"application/gzip;base64\" id=\"results\">@@results@@</script>"

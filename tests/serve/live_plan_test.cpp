@@ -1,5 +1,4 @@
-// Texts that are sent in the place of a file: what can be left out of a model, and what its parts
-// are worth.
+// Texts in request bodies instead of files: plans and ablations on them.
 #include "tests/features/attention/attention_model.h"
 #include "tests/serve/server.h"
 
@@ -8,7 +7,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A tiny model that reads words.
+/// A tiny model with a word tokenizer.
 class ServedText : public ::testing::Test {
  protected:
   ServedText() : model_(scratch_.path() / "llama") {
@@ -52,7 +51,7 @@ class ServedText : public ::testing::Test {
   std::string text_, file_;
 };
 
-TEST_F(ServedText, IsFittedToAsACommandDoes) {
+TEST_F(ServedText, IsCalibratedOnLikeInACommand) {
   const std::string store = (scratch_.path() / "rows.sqlite").string();
   const Server server({model_.string(), "--store", store});
   const json job = server.finished(server.start("/api/plan", {{"text", text_}}));
@@ -67,7 +66,7 @@ TEST_F(ServedText, IsFittedToAsACommandDoes) {
       contains(results["reports"].at(0)["again"].get<std::string>(), "--calibration-file FILE"));
   EXPECT_GT(fs::file_size(store), 0u);
 
-  // Another text takes its place; one that cannot be fitted to leaves it.
+  // Another text replaces the plan. A text that is too short leaves it unchanged.
   const json too_short = server.finished(server.start("/api/plan", {{"text", "w1"}}));
   EXPECT_EQ(too_short["state"], "failed");
   EXPECT_EQ(too_short["error"]["message"],
@@ -79,7 +78,7 @@ TEST_F(ServedText, IsFittedToAsACommandDoes) {
   EXPECT_NE(rows_of(server, "plan"), json(results["reports"].at(0)["rows"]));
 }
 
-TEST_F(ServedText, OfAPlanIsTakenFromTheBodyAlone) {
+TEST_F(ServedText, OfAPlanComesFromTheBodyOnly) {
   const Server server({model_.string()});
   for (const auto& [body, problem] : std::vector<std::pair<json, std::string>>{
            {json::object(), "text: missing calibration text"},
@@ -92,12 +91,12 @@ TEST_F(ServedText, OfAPlanIsTakenFromTheBodyAlone) {
     EXPECT_EQ(reply.status, 400) << problem;
     EXPECT_TRUE(contains(reply.body, problem)) << reply.body;
   }
-  // The name of a file is a text as any other.
+  // The name of a file is treated like any other text.
   server.finished(server.start("/api/plan", {{"text", file_}}));
   EXPECT_NE(rows_of(server, "plan"), printed({"plan"}));
 }
 
-TEST_F(ServedText, IsRunInWindowsAsACommandDoes) {
+TEST_F(ServedText, RunsInWindowsLikeInACommand) {
   const Server server({model_.string()});
   const json job = server.finished(server.start("/api/attention", {{"long_text", text_}}));
   EXPECT_EQ(job["state"], "done") << job;
@@ -106,7 +105,7 @@ TEST_F(ServedText, IsRunInWindowsAsACommandDoes) {
   ASSERT_FALSE(worth.empty());
   EXPECT_TRUE(worth.at(0)["loss_increase_error"].is_number()) << "of several windows";
 
-  // What is wrong is said of what was sent, not of a file or options that no request can name.
+  // Errors refer to the request, not to files or options that a request cannot name.
   const json few = server.finished(server.start("/api/attention", {{"long_text", "w1 w2"}}));
   const std::string message = few["error"]["message"];
   EXPECT_TRUE(message.starts_with("long_text: has 2 tokens, fewer than the ")) << few;
@@ -114,7 +113,7 @@ TEST_F(ServedText, IsRunInWindowsAsACommandDoes) {
   EXPECT_FALSE(few["error"].contains("hint")) << few;
 }
 
-TEST_F(ServedText, ThatWasRunLastIsWhatPartsAreMeasuredOn) {
+TEST_F(ServedText, ThatRanLastIsUsedForAblation) {
   const Server server({model_.string()});
   const json first = server.finished(server.start("/api/analyses", {{"id", "ablate"}}));
   EXPECT_TRUE(contains(first["error"]["message"].get<std::string>(), "run one first")) << first;

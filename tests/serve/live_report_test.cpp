@@ -1,4 +1,4 @@
-// What is started from a page of `serve`: its results, and how it goes.
+// Analyses that are started from the page of `serve`: results and progress.
 #include <cstring>
 #include <functional>
 #include <map>
@@ -28,7 +28,7 @@ std::vector<std::pair<std::string, json>> events_of(const std::string& body) {
   return events;
 }
 
-TEST(Serve, RunsATextAndGivesItsMaps) {
+TEST(Serve, RunsATextAndReturnsItsMaps) {
   const Server server;
   const std::string text = "To be, or not to be, that is the question";
   const json job = server.finished(server.start("/api/attention", {{"text", text}}));
@@ -68,7 +68,7 @@ TEST(Serve, RunsATextAndGivesItsMaps) {
   }
 }
 
-TEST(Serve, ANewTextTakesThePlaceOfTheOldOne) {
+TEST(Serve, ANewTextReplacesTheOldOne) {
   const Server server;
   server.finished(server.start("/api/attention",
                                {{"text", "To be, or not to be"}, {"exclude_first_token", true}}));
@@ -94,7 +94,7 @@ TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
   const json job = server.finished(server.start("/api/attention", input));
   EXPECT_EQ(job["state"], "done") << job;
   const json results = server.get("/api/results");
-  std::map<std::string, Words> models;  // of each analysis
+  std::map<std::string, Words> models;  // by analysis
   for (const json& part : results["reports"]) models[part["id"]].push_back(part["model"]);
   const Words all = {"t5:encoder", "t5:decoder", "t5:cross"}, decoder = {"t5:decoder"};
   EXPECT_EQ(models,
@@ -130,7 +130,7 @@ TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
 
   const json alone = server.finished(server.start("/api/attention", {{"tokens", "3,4"}}));
   EXPECT_EQ(alone["state"], "done") << "its encoder needs no target";
-  // It continues no text, and its decoder was not run: nothing reads as measured.
+  // This text is not continued and its decoder has not run, so no analysis is marked as done.
   const json analyses = server.get("/api/models")["analyses"];
   for (const json& analysis : analyses) {
     if (!analysis["needs_text"]) continue;
@@ -154,7 +154,7 @@ TEST(Serve, RunsAnUploadedImage) {
   const json results = server.get("/api/results");
   EXPECT_EQ(results["pictures"].at(0)["model"], "clip:vision");
   json rows = report_of({"attention", model, "--image", file})["rows"];
-  for (json& row : rows) row.erase("stack");  // reports name it in `model` alone
+  for (json& row : rows) row.erase("stack");  // reports name the stack in `model` only
   EXPECT_EQ(results["reports"].at(0)["rows"], rows);
   EXPECT_EQ(results["reports"].at(0)["parameters"]["source"], "FILE");
   EXPECT_EQ(results["reports"].size(), 1u);
@@ -186,7 +186,7 @@ TEST(Serve, ReportsWhyAnImageIsNotRun) {
   server.expect_alive();
 }
 
-TEST(Serve, OfSeveralModelsOneCanBeChosen) {
+TEST(Serve, OneOfSeveralModelsCanBeSelected) {
   const TempFolder folder;
   for (const char* name : {"a", "b"}) {
     std::filesystem::create_directories(folder.path() / name);
@@ -207,7 +207,7 @@ TEST(Serve, OfSeveralModelsOneCanBeChosen) {
   EXPECT_EQ(server.talk().get("/api/maps/1/0/0").status, 200);
 }
 
-TEST(Serve, RunsTheAnalysesThatCommandsRun) {
+TEST(Serve, RunsTheAnalysesOfCommands) {
   const Server server;
   const json before = server.get("/api/models");
   for (const json& analysis : before["analyses"]) {
@@ -225,7 +225,7 @@ TEST(Serve, RunsTheAnalysesThatCommandsRun) {
     EXPECT_EQ(analysis["state"], "done");
     EXPECT_EQ(server.talk().post("/api/analyses", json{{"id", analysis["id"]}}.dump()).status, 409);
   }
-  // The report as a whole is of one moment.
+  // The whole report has one revision.
   const std::string now = std::to_string(results["revision"].get<int>());
   const HttpReply values = server.talk().get("/api/values?revision=" + now);
   EXPECT_EQ(values.status, 200);
@@ -244,7 +244,7 @@ TEST(Serve, RunsTheAnalysesThatCommandsRun) {
   EXPECT_GE(values.body.size() / sizeof(float), numbers);
 }
 
-TEST(Serve, RunsAllThatTheReportLacks) {
+TEST(Serve, RunsAllMissingAnalyses) {
   const Server server;
   server.finished(server.start("/api/analyses", {{"id", "circuits"}}));
   const std::int64_t id = server.start("/api/analyses", {{"id", "missing"}});
@@ -262,7 +262,7 @@ TEST(Serve, RunsAllThatTheReportLacks) {
                         "spectrum", "composition", "read"}));
 }
 
-TEST(Serve, WhatFailsDoesNotStopTheOthers) {
+TEST(Serve, AFailedAnalysisDoesNotStopTheOthers) {
   const TempFolder folder;
   const auto model = folder.path() / "model";
   std::filesystem::copy(kServedModel, model);
@@ -279,7 +279,7 @@ TEST(Serve, WhatFailsDoesNotStopTheOthers) {
   EXPECT_EQ(results["skipped"].at(1)["part"], "read");
 }
 
-/// Reads a stream of events until `done` holds for one of them.
+/// Reads a stream of events until `done` returns true for one of them.
 json event_when(const Server& server, const std::function<bool(const json&)>& done) {
   const ClientSocket socket(server.port());
   socket.send(server.talk().request_text("GET", "/api/events"));
@@ -298,7 +298,7 @@ json event_when(const Server& server, const std::function<bool(const json&)>& do
   }
 }
 
-TEST(Serve, EveryClientLearnsWhatOthersRun) {
+TEST(Serve, EveryClientReceivesTheEventsOfOthers) {
   const Server server;
   const json first = event_when(server, [](const json&) { return true; });
   EXPECT_EQ(first, (json{{"revision", 1}, {"jobs", json::array()}}));
@@ -309,12 +309,12 @@ TEST(Serve, EveryClientLearnsWhatOthersRun) {
   EXPECT_EQ(last["jobs"].at(0)["what"], "overlap");
   EXPECT_EQ(last["revision"], 2);
   other.join();
-  // What was over before a client listens is not told it.
+  // A client does not receive events from before it connected.
   const json later = event_when(server, [](const json&) { return true; });
   EXPECT_EQ(later, (json{{"revision", 2}, {"jobs", json::array()}}));
 }
 
-TEST(Serve, WhatFailsIsSaidAndTheReportStaysAsItWas) {
+TEST(Serve, AFailureIsReportedAndLeavesTheReportUnchanged) {
   const Server server({tiny_model("gpt2")});
   const json job = server.finished(server.start("/api/attention", {{"tokens", "5,99999"}}));
   EXPECT_EQ(job["state"], "failed");
@@ -329,7 +329,7 @@ TEST(Serve, WhatFailsIsSaidAndTheReportStaysAsItWas) {
   EXPECT_TRUE(contains(large["error"]["message"].get<std::string>(), "exceed the limit of 4 GB"));
 }
 
-TEST(Serve, AJobTellsHowItGoes) {
+TEST(Serve, AJobReportsItsProgress) {
   const Server server;
   const std::int64_t id = server.start("/api/analyses", {{"id", "spectrum"}});
   const HttpReply reply = server.talk().get("/api/jobs/" + std::to_string(id) + "/events");
@@ -342,18 +342,18 @@ TEST(Serve, AJobTellsHowItGoes) {
   }
   EXPECT_EQ(events.back().second["state"], "done");
   EXPECT_EQ(events.back().second["revision"], 2);
-  // A job that is over says so at once.
+  // A finished job reports its end at once.
   EXPECT_EQ(events_of(server.talk().get("/api/jobs/" + std::to_string(id) + "/events").body).size(),
             1u);
   EXPECT_EQ(server.talk().get("/api/jobs/99/events").status, 404);
 }
 
-TEST(Serve, ShowsAtOnceWhatAStoreHas) {
+TEST(Serve, ShowsTheContentsOfAStoreAtOnce) {
   const TempFolder folder;
   const std::string store = (folder.path() / "rows.sqlite").string();
   output_of({"spectrum", kServedModel, "--mla", "--store", store});
   const auto shown = [&](const Server& server) {
-    server.finished(1);  // which reads the store
+    server.finished(1);  // the job that reads the store
     Words ids;
     const json results = server.get("/api/results");
     for (const json& part : results["reports"]) ids.push_back(part["id"]);

@@ -1,10 +1,11 @@
-// docs/openapi.json says what the server really answers.
+// docs/openapi.json describes the actual responses of the server.
 #include "tests/serve/server.h"
 
 namespace attnscope::test {
 namespace {
 
-/// Holds values against the schemas of the document, as far as it uses JSON Schema.
+/// Validates values against the schemas of the document, for the subset of JSON Schema that it
+/// uses.
 class Schemas {
  public:
   explicit Schemas(const json& document) : all_(document.at("components").at("schemas")) {}
@@ -84,11 +85,11 @@ class Schemas {
 
 json document() { return json::parse(output_of({"serve", "--openapi"})); }
 
-TEST(OpenApi, TheCommittedDocumentIsThatOfTheProgram) {
+TEST(OpenApi, TheCommittedDocumentIsUpToDate) {
   EXPECT_EQ(output_of({"serve", "--openapi"}), read_file(source_path("docs/openapi.json")));
 }
 
-TEST(OpenApi, DescribesWhatTheServerAnswers) {
+TEST(OpenApi, DescribesTheResponsesOfTheServer) {
   const Schemas schemas(document());
   const Server server;
   schemas.expect(server.get("/api/models"), "Models");
@@ -110,7 +111,7 @@ TEST(OpenApi, DescribesWhatTheServerAnswers) {
   }
 }
 
-TEST(OpenApi, EveryPathIsServedAndTakesItsMethods) {
+TEST(OpenApi, EveryPathIsServedAndAcceptsItsMethods) {
   const Server server;
   const json api = document();
   for (const auto& [path, operations] : api["paths"].items()) {
@@ -121,7 +122,7 @@ TEST(OpenApi, EveryPathIsServedAndTakesItsMethods) {
     for (const std::string method : {"GET", "POST", "DELETE", "PUT"}) {
       std::string lower = method;
       for (char& c : lower) c = static_cast<char>(c - 'A' + 'a');
-      // The status alone: an answer may be a stream that has no end.
+      // Checks only the status, because a response may be an endless stream.
       const ClientSocket socket(server.port());
       socket.send(server.talk().request_text(method, asked));
       const int status =

@@ -1,4 +1,4 @@
-// A running `attnscope serve`, for tests.
+// A running `attnscope serve` for tests.
 #pragma once
 
 #include <csignal>
@@ -28,14 +28,14 @@ class Server {
   RunningCommand& command() { return command_; }
 
   json get(const std::string& path) const { return json::parse(talk_.get(path).body); }
-  /// The number of the job that this starts.
+  /// Starts a job and returns its id.
   std::int64_t start(const std::string& path, const json& body) const {
     const HttpReply reply = talk_.post(path, body.dump());
     EXPECT_EQ(reply.status, 202) << reply.body;
     return json::parse(reply.body).at("job");
   }
   json job(std::int64_t id) const { return get("/api/jobs/" + std::to_string(id)); }
-  /// The job when it is over.
+  /// The job after it has ended.
   json finished(std::int64_t id) const {
     json found;
     do {
@@ -44,10 +44,10 @@ class Server {
     } while (found["state"] == "queued" || found["state"] == "running");
     return found;
   }
-  /// It still answers.
+  /// Checks that the server still responds.
   void expect_alive() const { EXPECT_EQ(talk_.get("/api/models").status, 200); }
 
-  /// Ends it as Ctrl-C does.
+  /// Stops the server like Ctrl-C.
   RunResult stop() {
     command_.send(SIGINT);
     return command_.wait();

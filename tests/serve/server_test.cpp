@@ -1,4 +1,4 @@
-// `serve`: its address, who may read it, and what it refuses.
+// `serve`: its address, access control, and rejected arguments.
 #include "tests/serve/server.h"
 
 #include <cstring>
@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr int kInterrupted = 128 + SIGINT;
 
-TEST(Serve, PrintsItsAddressAndEndsWhenItIsTold) {
+TEST(Serve, PrintsItsAddressAndEndsOnRequest) {
   Server server;
   EXPECT_EQ(server.address(), "http://127.0.0.1:" + std::to_string(server.port()) + "/");
   server.expect_alive();
@@ -23,7 +23,7 @@ TEST(Serve, PrintsItsAddressAndEndsWhenItIsTold) {
   EXPECT_EQ(result.err, "\nattnscope: interrupted\n");
 }
 
-TEST(Serve, EveryAnswerIsForThisPageAlone) {
+TEST(Serve, EveryResponseHasSecurityHeaders) {
   const Server server;
   for (const char* path : {"/", "/api/models", "/api/values", "/nothing"}) {
     const HttpReply reply = server.talk().get(path);
@@ -46,7 +46,7 @@ TEST(Serve, EveryAnswerIsForThisPageAlone) {
   EXPECT_FALSE(contains(page.body, ">@@")) << "a place that was not filled";
 }
 
-TEST(Serve, SaysWhatThereIsAndWhatCanBeStarted) {
+TEST(Serve, ListsModelsAndAnalyses) {
   const Server server;
   const json models = server.get("/api/models");
   EXPECT_EQ(models["models"].at(0)["name"], "shakespeare-gpt2");
@@ -66,7 +66,7 @@ TEST(Serve, SaysWhatThereIsAndWhatCanBeStarted) {
   EXPECT_EQ(results["reports"], json::array());
 }
 
-TEST(Serve, AnAddressThatOthersReachDemandsAToken) {
+TEST(Serve, AReachableAddressRequiresAToken) {
   const Server server({kServedModel, "--host", "0.0.0.0"});
   const std::size_t at = server.address().find("?token=");
   ASSERT_NE(at, std::string::npos) << server.address();
@@ -83,7 +83,7 @@ TEST(Serve, AnAddressThatOthersReachDemandsAToken) {
   EXPECT_EQ(own.talk().get("/").status, 401);
 }
 
-TEST(Serve, PrintsAnAddressThatCanBeOpenedForAllOfThisMachine) {
+TEST(Serve, PrintsAnAddressThatCanBeOpened) {
   for (const char* host : {"0.0.0.0", "0"}) {
     const Server server({kServedModel, "--host", host});
     const std::string name = server.address().substr(std::strlen("http://"));
@@ -114,7 +114,7 @@ TEST(Serve, OpensTheAddressInABrowser) {
   EXPECT_EQ(opened, server.address() + "\n");
 }
 
-TEST(Serve, RefusesWhatItCannotServe) {
+TEST(Serve, RejectsInvalidArguments) {
   const Server server;
   const std::string taken = std::to_string(server.port());
   expect_refusal({"serve", kServedModel, "--quiet", "--port", taken}, kIo,

@@ -1,4 +1,4 @@
-// `serve` stops what it does within a second, be it a job or itself.
+// `serve` stops jobs, and itself, within a second.
 #include "attnscope/serve/limits.h"
 #include "tests/serve/server.h"
 #include "tests/support/llama_layer.h"
@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 using StopClock = std::chrono::steady_clock;
 
-/// A server of two layers of Llama's size, whose analyses take long.
+/// A server of two layers of Llama's size, whose analyses are slow.
 class ServeStop : public testing::Test {
  protected:
   std::int64_t start_and_wait(const char* id) {
@@ -43,7 +43,7 @@ TEST_F(ServeStop, AJobIsCancelledWithinASecond) {
   EXPECT_EQ(server_.talk().ask("DELETE", "/api/jobs/99").status, 404);
 }
 
-TEST_F(ServeStop, OnlySoManyWatch) {
+TEST_F(ServeStop, LimitsTheNumberOfWatchers) {
   const std::int64_t job = start_and_wait("spectrum");
   const std::string request = server_.talk().request_text("GET", path_of(job) + "/events");
   {
@@ -55,7 +55,7 @@ TEST_F(ServeStop, OnlySoManyWatch) {
     }
     EXPECT_EQ(server_.talk().get(path_of(job) + "/events").status, 429);
   }
-  // Those that left give their places back.
+  // Watchers that disconnect free their slots.
   const auto until = StopClock::now() + kLongWait;
   std::string first;
   while (!contains(first, "200 OK") && StopClock::now() < until) {
@@ -66,10 +66,10 @@ TEST_F(ServeStop, OnlySoManyWatch) {
   EXPECT_TRUE(contains(first, "200 OK")) << first;
 }
 
-/// The jobs under way, as a client sees them that watches none.
+/// The running jobs, as seen by a client that watches none.
 std::size_t under_way(const Server& server) { return server.get("/api/models")["jobs"].size(); }
 
-TEST(ServeLeft, AJobWhoseClientsAreGoneIsCancelled) {
+TEST(ServeLeft, AJobWithoutClientsIsCancelled) {
   const TempFolder folder;
   const LlamaLayer layer(folder);
   const Server server({layer.weights, "--layout", layer.layout, "--cancel-unwatched", "1"});
@@ -94,14 +94,14 @@ TEST(ServeLeft, AJobWhoseClientsAreGoneIsCancelled) {
   }
   wait_until_none();
   EXPECT_EQ(server.job(job)["state"], "cancelled");
-  // Nobody ever asks about this one; the next one has a client that asks.
+  // No client ever asks about this job. The next one has a client that does.
   const std::int64_t left = server.start("/api/analyses", {{"id", "circuits"}});
   wait_until_none();
   EXPECT_EQ(server.job(left)["state"], "cancelled");
   EXPECT_EQ(server.finished(server.start("/api/analyses", {{"id", "weights"}}))["state"], "done");
 }
 
-TEST_F(ServeStop, CtrlCEndsItWhileAJobRunsAndReadersHang) {
+TEST_F(ServeStop, CtrlCEndsItDuringAJobWithStalledReaders) {
   const std::int64_t job = start_and_wait("spectrum");
   const ClientSocket watcher(server_.port()), silent(server_.port());
   watcher.send(server_.talk().request_text("GET", path_of(job) + "/events"));

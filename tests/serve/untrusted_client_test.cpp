@@ -1,4 +1,4 @@
-// `serve` and clients that mean no good, or do not care.
+// `serve` with malicious or careless clients.
 #include <sys/resource.h>
 
 #include "attnscope/serve/limits.h"
@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-TEST(ServeUntrusted, ForeignNamesAndPagesAreRefused) {
+TEST(ServeUntrusted, RejectsForeignHostsAndPages) {
   const Server server;
   Talk talk = server.talk();
   talk.headers = {{"Host", "evil.example:" + std::to_string(server.port())}};
@@ -46,7 +46,7 @@ TEST(ServeUntrusted, HeadIsGetWithoutABody) {
   server.expect_alive();
 }
 
-TEST(ServeUntrusted, MalformedBodiesAreRefusedWithAReason) {
+TEST(ServeUntrusted, RejectsMalformedBodiesWithAReason) {
   const Server server;
   const std::string long_text(kRunTextLimitBytes + 1, 'a');
   std::string deep(200, '[');
@@ -92,14 +92,15 @@ TEST(ServeUntrusted, MalformedBodiesAreRefusedWithAReason) {
     EXPECT_TRUE(contains(refusal["error"]["message"].get<std::string>(), said)) << reply.body;
   }
   Talk form = server.talk();
-  form.headers["Content-Type"] = "text/plain";  // what a page of another site can send unasked
+  // Allowed for pages of other sites without a preflight request.
+  form.headers["Content-Type"] = "text/plain";
   EXPECT_EQ(form.post("/api/attention", R"({"text":"a"})").status, 400);
   form.headers = {{"Content-Encoding", "gzip"}};
   EXPECT_EQ(form.post("/api/attention", R"({"text":"a"})").status, 400);
   EXPECT_EQ(server.talk().get("/api/jobs/1").status, 404) << "something was started";
 }
 
-TEST(ServeUntrusted, TextsThatRunButMeanNoGoodAreTexts) {
+TEST(ServeUntrusted, TreatsMaliciousTextsAsTexts) {
   const Server server;
   for (const std::string& text :
        {std::string("</script><script>alert(1)</script>"), std::string("\x1b[2J \xe2\x80\xae nus"),
@@ -110,7 +111,7 @@ TEST(ServeUntrusted, TextsThatRunButMeanNoGoodAreTexts) {
   server.expect_alive();
 }
 
-TEST(ServeUntrusted, BadRequestsAreRefusedOrDropped) {
+TEST(ServeUntrusted, RejectsOrDropsBadRequests) {
   const Server server;
   const std::string host = "Host: 127.0.0.1:" + std::to_string(server.port()) + "\r\n";
   std::string ranges = "GET /api/models HTTP/1.1\r\n" + host + "Range: bytes=";
@@ -171,13 +172,13 @@ TEST(ServeUntrusted, BadRequestsAreRefusedOrDropped) {
   const ClientSocket brewer(server.port());
   brewer.send("BREW /api/models HTTP/1.1\r\n" + host + "\r\n");
   EXPECT_EQ(parse_reply(brewer.receive()).headers["allow"], "GET, HEAD");
-  const ClientSocket gone(server.port());  // connects, and says nothing
+  const ClientSocket gone(server.port());  // connects and sends nothing
   server.expect_alive();
 }
 
-TEST(ServeUntrusted, AThousandAskAtOnce) {
+TEST(ServeUntrusted, ServesAThousandClientsAtOnce) {
   const Server server;
-  rlimit files{};  // of this process, which has all the clients
+  rlimit files{};  // limit of this process, which contains all clients
   getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
@@ -193,12 +194,12 @@ TEST(ServeUntrusted, AThousandAskAtOnce) {
   server.expect_alive();
 }
 
-TEST(ServeUntrusted, ReadersThatStopReadingKeepNobodyWaiting) {
+TEST(ServeUntrusted, StalledReadersDoNotDelayOthers) {
   const Server server;
   std::string tokens = "1";
   for (int token = 1; token < 250; ++token) tokens += ",1";
   server.finished(server.start("/api/attention", {{"tokens", tokens}}));
-  const std::string path = "/api/maps/0/0/0";  // more than the system holds for a reader
+  const std::string path = "/api/maps/0/0/0";  // larger than the socket buffers
   ASSERT_EQ(server.talk().get(path).body.size(), 250'000u);
   const auto answers_take = [&] {
     const auto start = Clock::now();
@@ -209,15 +210,15 @@ TEST(ServeUntrusted, ReadersThatStopReadingKeepNobodyWaiting) {
   std::vector<ClientSocket> stalled;
   for (std::size_t reader = 0; reader < kMaxConnections + 20; ++reader) {
     stalled.emplace_back(server.port(), /*receive_bytes=*/4096);
-    // Some never finish to ask, and some never read.
+    // Some never complete their request, and some never read.
     const std::string request = server.talk().request_text("GET", path);
     stalled.back().send(reader % 2 == 0 ? request : request.substr(0, request.size() - 2));
   }
-  // Who waited until such readers are sent away would wait for longer.
+  // Waiting until such readers are disconnected would take longer.
   EXPECT_LT(answers_take(), kStallTime + kPatience + 20 * alone);
 }
 
-TEST(ServeUntrusted, WhoSaysNothingIsSentAway) {
+TEST(ServeUntrusted, DisconnectsSilentClients) {
   const Server server;
   const ClientSocket silent(server.port()), slow(server.port());
   slow.send("GET / HT");
@@ -225,7 +226,7 @@ TEST(ServeUntrusted, WhoSaysNothingIsSentAway) {
   EXPECT_TRUE(slow.closes_within(kLongWait));
 }
 
-TEST(ServeUntrusted, FewMayWatchAndFewMayWait) {
+TEST(ServeUntrusted, LimitsQueuedJobs) {
   const Server server;
   std::vector<std::int64_t> jobs;
   HttpReply last;

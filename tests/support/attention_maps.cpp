@@ -10,7 +10,7 @@
 namespace attnscope::test {
 namespace {
 
-/// Rows of weights, divided by their sums.
+/// The weights with each row divided by its sum.
 Matrix<float> normalized(const Matrix<double>& weights) {
   Matrix<float> map(weights.rows(), weights.cols());
   for (std::int64_t query = 0; query < map.rows(); ++query) {
@@ -100,7 +100,7 @@ std::vector<NamedMap> maps_of_every_kind(std::int64_t tokens) {
   add("sink and content", mixed_map(tokens, 0.5, 0.0, 3.0, 7));
   add("sink and band", mixed_map(tokens, 0.3, 0.5, 1.0, 9));
   add("band and content", mixed_map(tokens, 0.05, 0.35, 4.0, 11));
-  // Rank 5 with a thousandth of noise, no rows of a softmax.
+  // Rank 5 with noise of 1e-3. The rows are not a softmax.
   std::vector<double> planted(static_cast<std::size_t>(tokens), 1e-3);
   for (std::size_t at = 0; at < std::min<std::size_t>(5, planted.size()); ++at)
     planted[at] = 5.0 - static_cast<double>(at);

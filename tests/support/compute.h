@@ -1,5 +1,5 @@
-// How the tests of numerics compute: with the kernels that ATTNSCOPE_KERNELS names, so that one
-// machine runs what others would.
+// Compute settings of the numerics tests. They use the kernels named by ATTNSCOPE_KERNELS, so that
+// one machine can test those of others.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ inline Compute test_compute(Team* team = nullptr, std::stop_token stop = {}) {
   return {.kernels = kernels_of_environment(), .team = team, .stop = stop};
 }
 
-/// A team with threads that are lent to it while it lives.
+/// A team with helper threads during its lifetime.
 class LentTeam {
  public:
   explicit LentTeam(int threads) {
@@ -34,7 +34,7 @@ class LentTeam {
  private:
   Team team_;
   std::atomic<bool> over_ = false;
-  std::vector<std::jthread> threads_;  // last, so that they end first
+  std::vector<std::jthread> threads_;  // last, so that the threads end first
 };
 
 }  // namespace attnscope::test

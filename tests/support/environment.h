@@ -1,4 +1,4 @@
-// A variable of the environment, changed for one test.
+// An environment variable that is changed for one test.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// EXPECT_ERROR: a statement ends with attnscope::Error of one kind and a message fit to be shown.
+// EXPECT_ERROR: a statement throws attnscope::Error of one kind with a printable message.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace attnscope::test {
 
-/// `said`: what the message must hold, among it the file and the fault.
+/// `said`: texts that the message must contain, such as the file and the problem.
 template <class Statement>
 void expect_error(const char* file, int line, ErrorKind kind, Statement statement,
                   std::initializer_list<std::string_view> said) {
@@ -47,6 +47,6 @@ void expect_error(const char* file, int line, ErrorKind kind, Statement statemen
 #define EXPECT_ERROR(kind, statement) \
   ::attnscope::test::expect_error(__FILE__, __LINE__, kind, [&] { statement; }, {})
 
-/// With texts that the message must hold.
+/// With texts that the message must contain.
 #define EXPECT_ERROR_SAYING(kind, statement, ...) \
   ::attnscope::test::expect_error(__FILE__, __LINE__, kind, [&] { statement; }, {__VA_ARGS__})

@@ -1,4 +1,4 @@
-// The models of tests/data/gguf-families (tools/make_gguf_family_files.py) in both forms.
+// The models of tests/data/gguf-families (tools/make_gguf_family_files.py) in both formats.
 #pragma once
 
 #include <cctype>
@@ -16,18 +16,18 @@ namespace attnscope::test {
 
 struct GgufFamilyCase {
   std::string name;
-  std::filesystem::path gguf, weights, config;  // the latter two: transformers' form
+  std::filesystem::path gguf, weights, config;  // weights and config in transformers' format
 };
 
 inline void PrintTo(const GgufFamilyCase& model, std::ostream* out) { *out << model.name; }
 
-/// Transformers' form, as a folder.
+/// Writes the model in transformers' format into a folder.
 inline void write_original(const GgufFamilyCase& model, const TempFolder& folder) {
   std::filesystem::copy_file(model.config, folder.path() / "config.json");
   std::filesystem::create_symlink(model.weights, folder.path() / "model.safetensors");
 }
 
-/// As a part of a test's name.
+/// The name as part of a test name.
 inline std::string test_name(std::string name) {
   for (char& letter : name) {
     if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';

@@ -1,4 +1,4 @@
-// GGUF files piece by piece, so that tests can write broken ones.
+// Builds GGUF files piece by piece, so that tests can write invalid ones.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline std::string gguf_text(std::string_view text) {
   return number_bytes<std::uint64_t>(text.size()) + std::string(text);
 }
 
-/// Types of values, by their numbers in the file.
+/// Value types by their numbers in the file.
 enum GgufTypeNumber : std::uint32_t {
   gguf_u8 = 0,
   gguf_u32 = 4,
@@ -32,7 +32,7 @@ enum GgufTypeNumber : std::uint32_t {
   gguf_u64 = 10
 };
 
-/// A key, the type of its value, and the value's bytes.
+/// A key, the type of its value, and the bytes of the value.
 inline std::string gguf_pair(std::string_view key, std::uint32_t type, const std::string& value) {
   return gguf_text(key) + number_bytes(type) + value;
 }
@@ -42,7 +42,7 @@ inline std::string gguf_array_of(std::uint32_t type, std::uint64_t count,
   return number_bytes(type) + number_bytes(count) + items;
 }
 
-/// `sizes`: in the file's order, the last axis first.
+/// `sizes`: in the order of the file, last axis first.
 inline std::string gguf_entry(std::string_view name, const std::vector<std::uint64_t>& sizes,
                               std::uint32_t type, std::uint64_t offset) {
   std::string out = gguf_text(name) + number_bytes(static_cast<std::uint32_t>(sizes.size()));
@@ -55,7 +55,7 @@ inline std::string gguf_head(std::uint64_t tensors, std::uint64_t values,
   return "GGUF" + number_bytes(version) + number_bytes(tensors) + number_bytes(values);
 }
 
-/// A whole file: values, entries, padding to 32 bytes, data.
+/// A complete file: values, entries, padding to 32 bytes, data.
 inline std::string gguf_bytes(const std::vector<std::string>& values,
                               const std::vector<std::string>& entries, std::size_t data_bytes) {
   std::string out = gguf_head(entries.size(), values.size());

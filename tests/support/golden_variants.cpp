@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The folder's variants.json; without one there is only the main variant.
+/// The entries of the folder's variants.json. Without the file there is only the main variant.
 json entries_in(const std::filesystem::path& folder) {
   std::ifstream file(folder / "variants.json");
   return file ? json::parse(file) : json::array();
@@ -71,7 +71,7 @@ std::vector<Variant> variants_in(const std::string& data) {
         out[static_cast<std::size_t>(main)] = std::move(variant);
         continue;
       }
-      // Another spelling of a variant, which comes first, has that one's tensors.
+      // Another spelling of an earlier variant has the same tensors.
       const auto same = std::find_if(out.begin() + main, out.end(), [&](const Variant& other) {
         return other.name == variant.name;
       });

@@ -1,6 +1,6 @@
-// The golden models of tests/data/forward and tests/data/encoder_decoders: weights, the configs to
-// read them with, and expected tensors. The files and their form: tools/golden_variants.py; how
-// they are made: tools/golden_forward.py and golden_seq2seq.py.
+// The golden models of tests/data/forward and tests/data/encoder_decoders: weights, configs, and
+// expected tensors. tools/golden_variants.py describes the files. tools/golden_forward.py and
+// golden_seq2seq.py write them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,35 +20,35 @@ namespace attnscope::test {
 
 /// One config for the weights of a folder.
 struct Variant {
-  std::string model;             // the folder's name
-  std::string name = {};         // "" for the main one, "eps"
-  std::string spelling = {};     // "", or "old": as older files spell it
-  std::string data = "forward";  // the folder of folders
-  bool has_routing = false;      // those below are known of what variants_in() lists
+  std::string model;             // name of the folder
+  std::string name = {};         // "" for the main variant, or such as "eps"
+  std::string spelling = {};     // "", or "old" for older key names
+  std::string data = "forward";  // the parent folder in tests/data
+  bool has_routing = false;      // set only by variants_in(), like the fields below
   bool has_generated = false;
 
   std::filesystem::path folder() const;
-  std::string title() const;  // "llama.eps.old"
+  std::string title() const;  // such as "llama.eps.old"
 };
 
 void PrintTo(const Variant& variant, std::ostream* out);
 
-/// All of tests/data/forward or tests/data/encoder_decoders, by name.
+/// All variants of tests/data/forward or tests/data/encoder_decoders, sorted by name.
 std::vector<Variant> variants_in(const std::string& data);
 
-/// Those of tests/data/forward, listed once per process.
+/// All variants of tests/data/forward, listed once per process.
 const std::vector<Variant>& all_variants();
 
 nlohmann::json config_of(const Variant& variant);
 Model model_of(const Variant& variant);
 
-/// Tensors of a file whose names have a prefix; they are found without it.
+/// The tensors of a file whose names have a prefix, which is omitted in look-ups.
 class GoldenTensors {
  public:
   GoldenTensors(Checkpoint file, std::string prefix)
       : file_(std::move(file)), prefix_(std::move(prefix)) {}
 
-  /// nullptr if there is none of this name.
+  /// nullptr if there is no tensor of this name.
   const CheckpointTensor* find(std::string_view name) const;
 
  private:
@@ -56,11 +56,11 @@ class GoldenTensors {
   std::string prefix_;
 };
 
-/// Outputs of transformers, for the inputs 0, 1, …
+/// Outputs of transformers for the inputs 0, 1, …
 GoldenTensors expected_of(const Variant& variant);
-/// The experts that each layer chooses, if the variant has them.
+/// The selected experts of each layer, if the variant has them.
 GoldenTensors routing_of(const Variant& variant);
-/// What transformers generates, if the variant has that.
+/// The tokens that transformers generates, if the variant has them.
 GoldenTensors generated_of(const Variant& variant);
 
 std::vector<float> values_of(const CheckpointTensor& tensor);

@@ -39,7 +39,7 @@ std::string without_chunks(const std::string& body) {
   return out;
 }
 
-/// Waits for bytes, or the end; false where neither comes.
+/// Waits for bytes or the end of the stream. False after a timeout.
 bool has_bytes(int socket, Clock::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
   pollfd entry{socket, POLLIN, 0};

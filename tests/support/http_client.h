@@ -1,4 +1,4 @@
-// A client of HTTP that can misbehave: raw bytes on a socket.
+// An HTTP client that can misbehave by sending raw bytes on a socket.
 #pragma once
 
 #include <chrono>
@@ -11,40 +11,41 @@
 namespace attnscope::test {
 
 struct HttpReply {
-  int status = 0;                              // 0: nothing came that is an answer
-  std::map<std::string, std::string> headers;  // by names in lower case
-  std::string body;                            // chunks put together
+  int status = 0;                              // 0: no valid response
+  std::map<std::string, std::string> headers;  // with names in lower case
+  std::string body;                            // with chunks joined
 
   std::string header(const std::string& name) const;
 };
 
-/// The answer that these bytes are.
+/// Parses a response.
 HttpReply parse_reply(const std::string& bytes);
 
 /// A connection to 127.0.0.1.
 class ClientSocket {
  public:
-  /// `receive_bytes`: the system's buffer of what was not read; 0: the usual one.
+  /// `receive_bytes`: size of the system's receive buffer; 0: the default.
   explicit ClientSocket(int port, int receive_bytes = 0);
   ~ClientSocket();
   ClientSocket(ClientSocket&& other) noexcept;
   ClientSocket& operator=(ClientSocket&&) = delete;
 
-  /// False where the server has closed the connection.
+  /// False if the server has closed the connection.
   bool send(std::string_view bytes) const;
-  /// What comes until `end` is among it, or the server closes, or the time is over.
+  /// Received bytes until they contain `end`, the server closes, or the time is over.
   std::string receive(std::string_view end = "", std::chrono::milliseconds most = kLongWait) const;
-  /// Whether the server closes within that time; what comes is thrown away.
+  /// Whether the server closes within this time. Received bytes are discarded.
   bool closes_within(std::chrono::milliseconds most) const;
 
  private:
   int socket_ = -1;
 };
 
-/// How a server is spoken to.
+/// Sends requests to a server.
 struct Talk {
   int port = 0;
-  std::map<std::string, std::string> headers = {};  // besides, and in place of, the usual ones
+  // In addition to, or instead of, the default ones.
+  std::map<std::string, std::string> headers = {};
 
   std::string request_text(std::string_view method, std::string_view path,
                            std::string_view body = "") const;

@@ -1,5 +1,5 @@
-// Singular values by one-sided Jacobi rotations in long double: an oracle that shares no code and
-// no rounding with LAPACK. For small matrices.
+// Singular values by one-sided Jacobi rotations in long double, as a reference. It shares no code
+// and no rounding with LAPACK, and is meant for small matrices.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace attnscope::test {
 
-/// Descending, each with a small relative error of its own for columns of different lengths.
+/// Descending values, each with a small relative error even for columns of different norms.
 inline std::vector<double> jacobi_singular_values(MatrixView<const double> matrix) {
   const MatrixView<const double> a = matrix.rows >= matrix.cols ? matrix : matrix.transposed();
   std::vector<std::vector<long double>> columns(static_cast<std::size_t>(a.cols));

@@ -1,4 +1,4 @@
-// JSON for all tests. Most of them read some: its class is compiled once, in json.cpp.
+// JSON for all tests. Most tests use it, so the class is compiled once, in json.cpp.
 #pragma once
 
 #include <nlohmann/json.hpp>

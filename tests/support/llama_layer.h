@@ -1,4 +1,4 @@
-// A layer of the shape of Llama-3-8B's, for what only large matrices show.
+// A layer of the shape of Llama-3-8B, for tests that need large matrices.
 #pragma once
 
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 namespace attnscope::test {
 
-/// One layer (436 MB), made once in the build folder and described as two that share it.
+/// One layer (436 MB), created once in the build folder and described as two layers that share it.
 struct LlamaLayer {
   static constexpr std::int64_t kWidth = 4096, kKvWidth = 1024, kMlp = 14336;
 
@@ -47,7 +47,7 @@ struct LlamaLayer {
  private:
   static void write(const std::filesystem::path& file, const std::string& header,
                     std::int64_t bytes) {
-    // Another process may be at the same.
+    // Another process may write it at the same time.
     const std::filesystem::path unfinished = file.string() + ".tmp-" + std::to_string(getpid());
     std::ofstream stream(unfinished, std::ios::binary);
     stream << header_length_bytes(header.size()) << header;
@@ -56,7 +56,8 @@ struct LlamaLayer {
     for (std::int64_t left = bytes; left > 0; left -= sizeof block) {
       for (std::uint64_t& four : block) {
         state ^= state << 13, state ^= state >> 7, state ^= state << 17;  // xorshift64
-        // Four bfloat16: sign and last bits at random, exponents of 1/128 and less, never infinite.
+        // Four bfloat16 values: random signs and mantissas, exponents of at most 1/128, never
+        // infinite.
         four = state & 0xBC7FBC7FBC7FBC7F;
       }
       const auto count = std::min<std::int64_t>(left, sizeof block);

@@ -22,7 +22,7 @@ struct Reflection {
   }
 };
 
-/// matrix = reflection · matrix, row by row, as it lies in memory.
+/// matrix = reflection · matrix, row by row in memory order.
 void reflect_rows(Matrix<double>& matrix, const Reflection& reflection) {
   const std::vector<double>& v = reflection.v;
   std::vector<double> projection(static_cast<std::size_t>(matrix.cols()), 0.0);  // vᵀ matrix
@@ -74,7 +74,7 @@ Matrix<double> geometric_decay(std::int64_t rows, std::int64_t cols, std::uint64
                                      seed);
 }
 
-/// Values in four groups; inside a group they differ by about 1e-12 of themselves.
+/// Values in four groups. Inside a group they have relative differences of about 1e-12.
 Matrix<double> clusters(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   std::vector<double> planted(static_cast<std::size_t>(std::min(rows, cols)));
   constexpr double kCenters[] = {3, 1, 1e-3, 1e-6};
@@ -84,7 +84,7 @@ Matrix<double> clusters(std::int64_t rows, std::int64_t cols, std::uint64_t seed
   return matrix_with_singular_values(rows, cols, planted, seed);
 }
 
-/// One value far above all others, which lie close together.
+/// One value far above all others, which are close together.
 Matrix<double> spike_over_bulk(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   std::vector<double> planted(static_cast<std::size_t>(std::min(rows, cols)), 1.0);
   for (std::size_t index = 0; index < planted.size(); ++index) {
@@ -105,7 +105,7 @@ Matrix<double> duplicated_columns(std::int64_t rows, std::int64_t cols, std::uin
   return matrix;
 }
 
-/// A few entries of a million, as some models have.
+/// A few entries of a million, as in some models.
 Matrix<double> outliers(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   Matrix<double> matrix = gaussian_matrix(rows, cols, seed);
   std::mt19937_64 random(seed);
@@ -175,8 +175,8 @@ Matrix<double> matrix_with_singular_values(std::int64_t rows, std::int64_t cols,
   for (std::size_t index = 0; index < planted.size(); ++index) {
     matrix(static_cast<std::int64_t>(index), static_cast<std::int64_t>(index)) = planted[index];
   }
-  // As many reflections as rows would give every orthogonal matrix its chance; a few dozen already
-  // leave no entry special.
+  // As many reflections as rows would reach every orthogonal matrix. A few dozen are enough to make
+  // all entries generic.
   constexpr std::int64_t kReflections = 32;
   std::mt19937_64 random(seed);
   for (std::int64_t count = 0; count < std::min(rows, kReflections); ++count) {

@@ -10,7 +10,7 @@
 
 namespace attnscope::test {
 
-/// float32, row by row.
+/// float32 in row-major order.
 inline std::string npy_bytes(const MediaInput& array) {
   std::string shape;
   for (const std::int64_t size : array.shape) shape += std::to_string(size) + ", ";

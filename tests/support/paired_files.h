@@ -1,4 +1,4 @@
-// Sources and targets of a golden, line by line in two files, and its model with a tokenizer.
+// Source and target texts of a golden file as lines of two files, and its model with a tokenizer.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace attnscope::test {
 
-/// A golden's model with a tokenizer whose words are ids, which its files lack, and its pairs as
-/// lines of two files.
+/// The model of a golden file, with a tokenizer whose words are token ids, and its pairs as lines
+/// of two files.
 class PairedFiles {
  public:
   explicit PairedFiles(const json& golden) : model_(golden["model"]) {
@@ -36,7 +36,7 @@ class PairedFiles {
     std::string sources, targets;
     for (const json& pair : pairs) {
       sources += line_of(pair["source"], 0);
-      targets += line_of(pair["target"], 1);  // the start token comes before it
+      targets += line_of(pair["target"], 1);  // the start token precedes it
     }
     return {model_.string(), "--text-file", folder_.write("sources.txt", sources).string(),
             "--target-file", folder_.write("targets.txt", targets).string()};

@@ -1,4 +1,4 @@
-// What the tests of the program share: running it, and reading what it printed.
+// Shared by tests of the program: running it, and reading its output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,11 +30,11 @@ inline std::string source_path(const std::string& path) {
 /// A small checkpoint of tests/data.
 inline std::string data_path(const std::string& name) { return source_path("tests/data/" + name); }
 
-/// The names of all of them, sorted.
+/// The names of all small checkpoints, sorted.
 inline Words data_names() {
   Words names;
   for (const auto& entry : std::filesystem::directory_iterator(source_path("tests/data"))) {
-    // Folders of several checkpoints are other tests' own.
+    // Folders of several checkpoints belong to other tests.
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;
     names.push_back(entry.path().filename().string());
   }
@@ -48,7 +48,7 @@ inline std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Names of what lies in a folder, sorted.
+/// The sorted file names of a folder.
 inline Words files_in(const std::filesystem::path& folder) {
   Words names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -73,14 +73,14 @@ inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// The sentence below a table, which is broken where the table's width ends.
+/// The legend below a table, which is wrapped at the width of the table.
 inline std::string legend_of(const std::string& table) {
   std::string legend = table.substr(table.rfind("\n\n") + 2);
   std::replace(legend.begin(), legend.end(), '\n', ' ');
   return legend;
 }
 
-/// The lines of a text that ends with a line feed; without it the last line is marked.
+/// The lines of a text that ends with a line feed. Without one, the last line is marked.
 inline Words lines_of(const std::string& text) {
   Words lines;
   std::istringstream stream(text);
@@ -111,7 +111,7 @@ inline Words line_with(const std::string& table, const std::string& first) {
 /// Exit codes.
 inline constexpr int kUsage = 2, kIo = 3, kBadFile = 4, kUnsupported = 5;
 
-/// An error as the contract has it: nothing on stdout, one line on stderr, the kind as exit code.
+/// Checks an error as documented: nothing on stdout, one line on stderr, and the exit code.
 inline void expect_refusal(const Words& arguments, int exit_code, const Words& said,
                            const RunOptions& options = {}) {
   SCOPED_TRACE(command_text(arguments));
@@ -129,7 +129,7 @@ inline void expect_refusal(const Words& arguments, int exit_code, const Words& s
   }
 }
 
-/// Of multimodal checkpoints every command says what it leaves out; see tests/features/info.
+/// Every command notes which parts of a multimodal checkpoint it skips. See tests/features/info.
 inline std::string without_notes_on_towers(const std::string& err) {
   std::string kept;
   for (const std::string& line : lines_of(err)) {
@@ -138,7 +138,7 @@ inline std::string without_notes_on_towers(const std::string& err) {
   return kept;
 }
 
-/// Runs to success and silence on stderr.
+/// Runs a command that must succeed without output on stderr.
 inline std::string output_of(const Words& arguments, const RunOptions& options = {}) {
   SCOPED_TRACE(command_text(arguments));
   const RunResult run = run_attnscope(arguments, options);
@@ -151,7 +151,7 @@ inline json report_of(const Words& arguments) {
   return json::parse(output_of(arguments + Words{"--format", "json"}));
 }
 
-/// RFC 4180, read strictly: throws for what it does not allow.
+/// A strict reader of RFC 4180, which throws for anything else.
 struct CsvTable {
   Words columns;
   std::vector<Words> rows;
@@ -211,7 +211,7 @@ inline CsvTable csv_of(const Words& arguments) {
   return CsvTable(output_of(arguments + Words{"--format", "csv"}));
 }
 
-/// The row of one matrix; fails and gives null where there is not exactly one.
+/// The row of one matrix. Fails and returns null if there is not exactly one.
 inline json find_row(const json& rows, const json& layer, const std::string& matrix,
                      const json& head) {
   json found;
@@ -232,7 +232,7 @@ inline std::vector<std::string> keys_of(const json& object) {
   return keys;
 }
 
-/// Names in any order: what keys_of() gives for an object that has exactly these.
+/// Names in any order, as returned by keys_of() for an object with exactly these keys.
 inline Words sorted(Words names) {
   std::sort(names.begin(), names.end());
   return names;

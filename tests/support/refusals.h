@@ -1,4 +1,4 @@
-// Many refusals of one kind, each with its name.
+// Many rejected commands of one kind, each with a name.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace attnscope::test {
 struct Refusal {
   std::string what;
   Words arguments;
-  Words said;  // what the line must hold
+  Words said;  // texts that the line must contain
 };
 
 inline void expect_refusals(int exit_code, const std::vector<Refusal>& refusals,

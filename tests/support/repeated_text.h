@@ -1,4 +1,4 @@
-// A text many times over.
+// A text repeated many times.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What tests read of a report: the data in its page.
+// The data of a report page, as read by tests.
 #pragma once
 
 #include <cstring>
@@ -45,7 +45,7 @@ inline std::string from_gzip(const std::string& file) {
   return out;
 }
 
-/// A report as it was written, and what its page unpacks.
+/// A written report and the unpacked data of its page.
 struct ReportPage {
   std::string html;
   json results;
@@ -64,7 +64,7 @@ struct ReportPage {
     maps = block("maps");
   }
 
-  /// The part of that id; fails where there is not exactly one.
+  /// The section with this id. Fails if there is not exactly one.
   const json& part(const std::string& id) const {
     static const json none = json::object();
     const json* found = &none;
@@ -78,7 +78,7 @@ struct ReportPage {
     return *found;
   }
 
-  /// The names of the models that have that part.
+  /// The names of the models that have this section.
   Words models_with(const std::string& id) const {
     Words models;
     for (const json& part : results.at("reports")) {
@@ -87,7 +87,7 @@ struct ReportPage {
     return models;
   }
 
-  /// What the report says that it lacks of a model, by the part that would hold it.
+  /// The skipped entries of a model, by section id.
   std::map<std::string, json> left_out_of(const std::string& model) const {
     std::map<std::string, json> entries;
     for (const json& entry : results.at("skipped")) {
@@ -96,7 +96,7 @@ struct ReportPage {
     return entries;
   }
 
-  /// Numbers at a place that a row names.
+  /// The numbers that a row refers to.
   std::vector<double> numbers(const json& place) const {
     std::vector<double> out;
     for (std::size_t i = 0; i < place.at("length"); ++i) {
@@ -115,8 +115,8 @@ struct ReportPage {
   }
 };
 
-/// The report that these words make, in a file of `folder`. Without `notes` nothing is said on
-/// stderr; else that is where it goes, and it is nothing but notes.
+/// Writes the report of these arguments to a file in `folder`. Without `notes`, stderr must be
+/// empty. Otherwise `notes` receives stderr, which must contain only notes.
 inline ReportPage report_page(const TempFolder& folder, const Words& words,
                               std::string* notes = nullptr) {
   const auto path = folder.path() / "report.html";

@@ -31,13 +31,13 @@ using namespace std::chrono_literals;
   throw std::runtime_error(what + ": " + std::strerror(errno));
 }
 
-/// Kept from the program, and from other programs that tests start at the same time.
+/// Prevents the program, and other programs that tests start at the same time, from inheriting it.
 int close_on_exec(int descriptor) {
   if (descriptor < 0 || fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) fail("a descriptor");
   return descriptor;
 }
 
-/// Both ends of one output stream: what the tests read, and what the program writes to.
+/// Both ends of one output stream: the tests read from one, and the program writes to the other.
 struct Ends {
   int ours = -1;
   int theirs = -1;
@@ -75,7 +75,7 @@ Ends open_reader(Reader reader) {
   return ends;
 }
 
-/// A pipe that holds all of a short text.
+/// A pipe that contains the complete short text.
 int open_piped(const std::string& text) {
   const Ends ends = open_pipe();
   if (write(ends.theirs, text.data(), text.size()) != std::ssize(text)) fail("a pipe");
@@ -83,7 +83,7 @@ int open_piped(const std::string& text) {
   return ends.ours;
 }
 
-/// A file without a name, so that a program that reads nothing cannot block the tests.
+/// An unnamed file, so that a program that reads nothing cannot block the tests.
 int open_input(const std::string& text) {
   if (text.empty()) return close_on_exec(open("/dev/null", O_RDONLY));
   std::FILE* file = std::tmpfile();
@@ -119,13 +119,13 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// Appends what is there to `text`; closes the descriptor at its end.
+/// Appends the available bytes to `text`. Closes the descriptor at the end of the stream.
 void read_some(int& descriptor, std::string& text) {
   std::array<char, 65536> buffer;
   const ssize_t count = read(descriptor, buffer.data(), buffer.size());
   if (count > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(count));
-  } else if (count == 0 || errno != EINTR) {  // a terminal that nobody writes to ends with EIO
+  } else if (count == 0 || errno != EINTR) {  // a terminal without a writer ends with EIO
     close(std::exchange(descriptor, -1));
   }
 }
@@ -146,15 +146,16 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments, RunOpt
   const Ends err = open_reader(options_.err);
   const Ends out =
       options_.appends_to.empty() ? open_reader(options_.out) : open_file(options_.appends_to);
-  // Not fork(): under sanitizers a copy of the tests' page tables takes longer than most programs.
+  // Not fork(): under sanitizers, copying the tests' page tables takes longer than most programs.
   process_ = vfork();
   if (process_ < 0) fail("vfork");
   if (process_ == 0) {
-    // Only what a signal handler may call. Whoever started the tests may ignore these signals.
+    // Only async-signal-safe functions. The process that started the tests may ignore these
+    // signals.
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGPIPE, options_.ignores_sigpipe ? SIG_IGN : SIG_DFL);
     if (options_.file_limit_bytes > 0) {
-      // A write past the limit fails, as on a full disk, instead of ending the program.
+      // A write beyond the limit fails, like on a full disk, instead of ending the program.
       std::signal(SIGXFSZ, SIG_IGN);
       const rlimit limit = {options_.file_limit_bytes, options_.file_limit_bytes};
       setrlimit(RLIMIT_FSIZE, &limit);

@@ -1,4 +1,4 @@
-// Runs the attnscope program as a user or a script would, and keeps what it said.
+// Runs the attnscope program like a user or a script, and collects its output.
 #pragma once
 
 #include <sys/types.h>
@@ -17,43 +17,42 @@
 
 namespace attnscope::test {
 
-/// What reads an output stream of the program.
+/// The reader of an output stream of the program.
 enum class Reader {
-  pipe,      // kept in the result
-  terminal,  // the same, through a pseudo-terminal of its own
-  gone,      // a pipe that nobody reads: its reader has closed it before the program starts
-  full,      // a device on which no byte fits
+  pipe,      // stored in the result
+  terminal,  // the same, through a pseudo-terminal
+  gone,      // a pipe whose reader has closed it before the program starts
+  full,      // a device without free space
 };
 
 struct RunOptions {
   Reader out = Reader::pipe;
   Reader err = Reader::pipe;
-  std::filesystem::path appends_to;    // stdout goes on at the end of this file instead
-  std::string input;                   // the program's stdin; empty: at its end
-  bool input_is_piped = false;         // through a pipe, and not from a file; for short ones
-  std::filesystem::path folder;        // to run in; empty: where the tests run
-  bool ignores_sigpipe = false;        // as programs started from Python do
-  std::uint64_t file_limit_bytes = 0;  // no file may grow longer; 0: no limit
+  std::filesystem::path appends_to;    // stdout is appended to this file
+  std::string input;                   // the program's stdin; empty: end of file
+  bool input_is_piped = false;         // through a pipe instead of a file; for short inputs
+  std::filesystem::path folder;        // working directory; empty: that of the tests
+  bool ignores_sigpipe = false;        // as in programs started from Python
+  std::uint64_t file_limit_bytes = 0;  // maximum size of a file; 0: no limit
   std::chrono::milliseconds timeout = kLongWait;  // then the program is killed
   bool measures_memory = false;
-  /// Changes to the tests' own environment; nothing: the variable is removed. Unless they are named
-  /// here, NO_COLOR is removed, TERM is a terminal with colours, and HF_HUB_OFFLINE is 1.
+  /// Changes to the environment of the tests; nullopt removes a variable. By default, NO_COLOR is
+  /// removed, TERM is a terminal with colors, and HF_HUB_OFFLINE is 1.
   std::map<std::string, std::optional<std::string>> environment;
 };
 
 struct RunResult {
   std::string out;
   std::string err;
-  int exit_code = -1;  // -1 where a signal ended it
+  int exit_code = -1;  // -1 if a signal ended it
   int signal = 0;
   bool timed_out = false;
-  double seconds = 0;  // from the call of wait() on, as GivenTime counts them
-  /// The most that it was seen to hold beside mapped files, looked at every millisecond; 0 unless
-  /// it was asked for.
+  double seconds = 0;  // from the call of wait(), counted by GivenTime
+  /// Peak memory in addition to mapped files, sampled every millisecond; 0 unless requested.
   std::uint64_t peak_bytes = 0;
 };
 
-/// Starts the program; its destructor makes sure that none is left running.
+/// Starts the program. The destructor ends it if it is still running.
 class RunningCommand {
  public:
   explicit RunningCommand(const std::vector<std::string>& arguments, RunOptions options = {});
@@ -63,23 +62,23 @@ class RunningCommand {
 
   void send(int signal) const;
 
-  /// Whether it has a file of the folder open, be it one without a name.
+  /// Whether the program has a file of the folder open, including an unnamed one.
   bool has_open_in(const std::filesystem::path& folder) const;
 
-  /// Whether it does something of its own when the signal comes, as it does from main() on; under
-  /// an emulator always.
+  /// Whether the program handles this signal, which it does from main() on. Always true under an
+  /// emulator.
   bool handles(int signal) const;
 
-  /// Counts its seconds from now on.
+  /// Counts the seconds of the program from now on.
   GivenTime time() const { return GivenTime(process_); }
 
-  /// Reads on until `condition` holds; false where the program ends or runs out of time before.
+  /// Reads until `condition` is true. False if the program ends or times out before.
   bool wait_until(const std::function<bool()>& condition);
 
-  /// What it has printed on stdout, as far as it was read.
+  /// The output on stdout that was read so far.
   const std::string& printed() const { return result_.out; }
 
-  /// Waits for its end.
+  /// Waits for the end of the program.
   RunResult wait();
 
  private:
@@ -94,7 +93,7 @@ class RunningCommand {
   RunResult result_;
   Clock::time_point deadline_;
   pid_t process_ = -1;
-  int out_ = -1;  // this end of its streams; -1: closed, or nothing to read
+  int out_ = -1;  // the tests' ends of its streams; -1: closed, or nothing to read
   int err_ = -1;
   bool ended_ = false;
 };

@@ -1,4 +1,4 @@
-// What `matrix --out` saves.
+// Files saved by `matrix --out`.
 #pragma once
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 namespace attnscope::test {
 
-/// A .npy file, read by NumPy's description of the format.
+/// A .npy file, read according to NumPy's format description.
 struct Npy {
   std::string dtype;
   std::int64_t rows = 0, cols = 0;

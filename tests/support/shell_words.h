@@ -1,4 +1,4 @@
-// What a shell makes of a printed command.
+// Splits a printed command like a shell.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace attnscope::test {
 
-/// The words that /bin/sh gives the program for a line that begins with "attnscope".
+/// The words that /bin/sh passes to the program for a line that begins with "attnscope".
 std::vector<std::string> shell_words(const std::string& line);
 
 }  // namespace attnscope::test

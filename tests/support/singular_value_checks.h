@@ -1,4 +1,4 @@
-// What singular values are held against: LAPACK's dgesdd, with tolerances from the error bounds.
+// Reference singular values: LAPACK's dgesdd, with tolerances from the error bounds.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace attnscope::test {
 
 inline constexpr double kEpsilon = 0x1p-52;
 
-/// A quarter of what the product promises, relative to σ_1.
+/// A quarter of the documented accuracy, relative to σ_1.
 inline constexpr double kErrorLimit = 1e-6 / 4;
 
 inline constexpr std::array kThresholds = {1e-9, 0.1, 0.3,  0.5,   0.6,     0.7,
@@ -40,9 +40,9 @@ inline double sum_of_squares(const std::vector<double>& values, double unit) {
   return sum;
 }
 
-/// The way to an eigenvalue λ = σ² of the Gram matrix is backward stable: it errs by at most
-/// δ = c (m + n) ε σ_1², so |σ' - σ| = |λ' - λ| / (σ' + σ) is at most δ / σ, and at most sqrt(δ).
-/// The reference errs by c (m + n) ε σ_1, for which c = 2 leaves room.
+/// Computing an eigenvalue λ = σ² of the Gram matrix is backward stable: its error is at most δ = c
+/// (m + n) ε σ_1². So |σ' - σ| = |λ' - λ| / (σ' + σ) is at most δ / σ, and at most sqrt(δ). The
+/// reference has an error of c (m + n) ε σ_1, for which c = 2 is generous.
 inline double tolerance(double value, double largest, double dimensions) {
   const double delta = 2 * dimensions * kEpsilon;  // in units of σ_1²
   const double share = value / largest;
@@ -63,7 +63,7 @@ inline void expect_near_values(const std::vector<double>& got, const std::vector
   }
 }
 
-/// By the definition, on running sums.
+/// The definition, on cumulative sums.
 inline std::size_t plain_energy_rank(const std::vector<double>& cumulative, double threshold) {
   std::size_t rank = 1;
   while (rank < cumulative.size() && cumulative[rank - 1] < threshold) ++rank;
@@ -81,7 +81,7 @@ inline std::vector<double> plain_cumulative_energy(const std::vector<double>& va
   return out;
 }
 
-/// Equal ranks, but for a threshold within 1e-6 of a step, where either side of it will do.
+/// Checks for equal ranks. If a threshold is within 1e-6 of a step, either side is accepted.
 inline void expect_same_energy_ranks(const std::vector<double>& got,
                                      const std::vector<double>& expected) {
   if (expected.empty() || expected.front() == 0) return;
@@ -97,7 +97,7 @@ inline void expect_same_energy_ranks(const std::vector<double>& got,
   }
 }
 
-/// Rounding of sums of m + n terms, and of an orthogonal similarity, which keeps the trace.
+/// Rounding of sums of m + n terms, and of an orthogonal similarity, which preserves the trace.
 inline void expect_same_energy(const std::vector<double>& got, MatrixView<const double> matrix) {
   const double norm = frobenius_norm(matrix);
   if (norm == 0) return;

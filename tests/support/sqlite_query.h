@@ -1,4 +1,4 @@
-// Looks into a SQLite file, and changes it, as anybody could.
+// Reads and changes a SQLite file directly.
 #pragma once
 
 #include <filesystem>
@@ -7,11 +7,11 @@
 
 namespace attnscope::test {
 
-/// The rows of all statements, cells as text; NULL is empty. Throws std::runtime_error.
+/// The rows of all statements with cells as text; NULL is empty. Throws std::runtime_error.
 std::vector<std::vector<std::string>> query(const std::filesystem::path& file,
                                             const std::string& sql);
 
-/// The one number that `sql` gives.
+/// The single number that `sql` returns.
 long query_number(const std::filesystem::path& file, const std::string& sql);
 
 }  // namespace attnscope::test

@@ -1,4 +1,4 @@
-// Commands with --store, beside what SQLite says of the file.
+// Commands with --store, and direct queries of the store.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ class CliStore : public testing::Test {
   Words stored(const Words& command) const { return command + Words{"--store", store()}; }
   long number(const std::string& sql) const { return query_number(store(), sql); }
   long items() const { return number("SELECT count(*) FROM items"); }
-  /// What the last run computed.
+  /// The number of items that the last run computed.
   long computed() const { return number("SELECT computed FROM runs ORDER BY id DESC LIMIT 1"); }
   std::string exported(const Words& options = {}) const {
     return output_of(Words{"export", store()} + options);
   }
 
-  /// The command prints the same with a store as without, and computes `count` items.
+  /// Checks that the command prints the same with and without a store, and computes `count` items.
   void expect_computed(const Words& command, long count) const {
     SCOPED_TRACE(command_text(command));
     const std::string plain = output_of(command);

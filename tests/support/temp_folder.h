@@ -1,4 +1,4 @@
-// A folder of its own for one test.
+// A temporary folder for one test.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 namespace attnscope::test {
 
-/// Made empty, removed with all that it holds.
+/// Created empty, and removed with all its contents.
 class TempFolder {
  public:
   TempFolder();
@@ -16,7 +16,7 @@ class TempFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// Writes a file, with the folders above it, and returns its path.
+  /// Writes a file, creates its parent folders, and returns its path.
   std::filesystem::path write(const std::filesystem::path& name, std::string_view content) const;
 
  private:

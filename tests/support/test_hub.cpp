@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 void write_file(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
-  // In one step, as the server may be reading.
+  // Written atomically, because the server may be reading.
   const fs::path fresh = path.string() + ".fresh";
   std::ofstream(fresh, std::ios::binary) << text;
   fs::rename(fresh, path);

@@ -12,7 +12,7 @@ GivenTime::GivenTime(pid_t process)
 
 std::map<pid_t, std::uint64_t> GivenTime::waits() const {
   std::map<pid_t, std::uint64_t> found;
-  std::error_code ignored;  // of a process that has ended
+  std::error_code ignored;  // if the process has ended
   const std::string threads = "/proc/" + std::to_string(process_) + "/task";
   for (std::filesystem::directory_iterator thread(threads, ignored), end; thread != end;
        thread.increment(ignored)) {

@@ -1,4 +1,4 @@
-// How long a program takes on a machine that others use too.
+// The run time of a program on a machine with other load.
 #pragma once
 
 #include <sys/types.h>
@@ -9,24 +9,24 @@
 
 namespace attnscope::test {
 
-/// For what comes at once, unless the machine is busy: only a test that fails waits so long.
+/// For operations that end at once unless the machine is busy. Only a failing test waits this long.
 inline constexpr std::chrono::seconds kLongWait{60};
 
-/// Counts the seconds of a process from now on, less those for which it had no processor: where
-/// other programs keep the machine busy, every step waits for one, and a promise of a second is
-/// about the rest. Of several threads that waited, the one that did so longest counts. Where the
-/// system does not tell (/proc/PID/task/TID/schedstat), nothing is taken off.
+/// Counts the seconds of a process from now on, minus those in which it waited for a processor. On
+/// a busy machine every step waits, and a time limit of a second applies to the rest. If several
+/// threads waited, the longest wait counts. If the system does not report waits
+/// (/proc/PID/task/TID/schedstat), nothing is subtracted.
 class GivenTime {
  public:
   explicit GivenTime(pid_t process);
 
-  /// Reads what the threads waited so far. Those that end between two looks are seen up to the
-  /// first of them.
+  /// Reads the waiting times of all threads. For a thread that ends between two calls, only the
+  /// time up to the first call is known.
   void look();
   double seconds();
 
  private:
-  std::map<pid_t, std::uint64_t> waits() const;  // of each thread since it began, in nanoseconds
+  std::map<pid_t, std::uint64_t> waits() const;  // per thread since its start, in nanoseconds
 
   pid_t process_;
   std::chrono::steady_clock::time_point start_;

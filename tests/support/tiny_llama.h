@@ -1,4 +1,4 @@
-// Small checkpoints that a test may change.
+// Small checkpoints that tests can change.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ inline TensorToWrite random_tensor(std::string name, Shape shape, std::uint64_t 
   return tensor;
 }
 
-/// Sets one element of an F32 matrix as it is stored.
+/// Sets one element of an F32 matrix in storage layout.
 inline void set_element(TensorToWrite& tensor, std::int64_t row, std::int64_t col, float value) {
   const auto at = static_cast<std::size_t>(row * tensor.shape[1] + col) * sizeof value;
   std::memcpy(tensor.bytes.data() + at, &value, sizeof value);
 }
 
-/// A Llama of a few kilobytes, to be changed before it is written.
+/// A Llama of a few kilobytes, which tests change before it is written.
 struct TinyLlama {
   static constexpr std::int64_t kHeads = 4, kKvHeads = 2, kHeadDim = 4, kWidth = 16, kMlp = 24;
 
@@ -89,7 +89,7 @@ struct TinyLlama {
   }
 };
 
-/// One with the norms that a forward pass reads.
+/// A model that also has the norms for a forward pass.
 inline TinyLlama runnable_llama() {
   TinyLlama tiny;
   for (const char* layer : {"0", "1"}) {

@@ -22,7 +22,7 @@ std::string pickled_sizes(const std::vector<std::int64_t>& sizes) {
   return pickled_tuple(items);
 }
 
-/// What a local header and an entry of the directory both say.
+/// Fields that are common to a local header and an entry of the directory.
 std::string common_fields(const ZipEntryToWrite& entry, std::string_view name,
                           std::size_t extra_bytes) {
   const auto size = static_cast<std::uint32_t>(entry.bytes.size());

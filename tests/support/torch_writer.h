@@ -1,4 +1,4 @@
-// Small files of torch.save, sound ones and broken ones.
+// Small torch.save files, valid and invalid ones.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace attnscope::test {
 
-/// One entry of a zip archive; what is set beside name and bytes makes it a lie.
+/// One entry of a zip archive. All fields except name and bytes make it invalid.
 struct ZipEntryToWrite {
   std::string name;
-  std::string bytes;  // as they are stored
+  std::string bytes;  // as stored
   std::uint16_t method = 0;
   std::uint16_t flags = 0;
-  std::optional<std::uint32_t> declares_packed;  // its size by the directory
-  std::optional<std::uint32_t> declares_bytes;   // unpacked
-  std::optional<std::uint32_t> declares_header;  // where it begins
+  std::optional<std::uint32_t> declares_packed;  // compressed size in the directory
+  std::optional<std::uint32_t> declares_bytes;   // uncompressed size
+  std::optional<std::uint32_t> declares_header;  // offset of the local header
   std::optional<std::uint32_t> declares_crc;
-  std::string extra;       // of the directory
-  std::string local_name;  // of its own header
+  std::string extra;       // of the directory entry
+  std::string local_name;  // in the local header
 };
 
-/// An archive with the entries in the order given. `declares_entries`: how many its end record
-/// counts.
+/// An archive with the entries in the given order. `declares_entries`: number of entries in its end
+/// record.
 std::string zip_bytes(const std::vector<ZipEntryToWrite>& entries,
                       std::optional<std::uint16_t> declares_entries = {},
                       std::string_view comment = "");
@@ -49,7 +49,7 @@ std::string pickled_call(const std::string& callee, const std::vector<std::strin
 
 struct TorchTensor {
   std::string key = "0";
-  std::int64_t count = 6;  // of its storage
+  std::int64_t count = 6;  // elements of its storage
   std::int64_t offset = 0;
   std::vector<std::int64_t> shape = {2, 3};
   std::vector<std::int64_t> strides = {3, 1};
@@ -57,10 +57,10 @@ struct TorchTensor {
 };
 std::string pickled(const TorchTensor& tensor);
 
-/// A whole pickle of protocol 2.
+/// A complete pickle of protocol 2.
 std::string pickle(const std::string& value);
 
-/// What torch.save writes: the pickle, the storages by key, and the version.
+/// The entries that torch.save writes: the pickle, the storages by key, and the version.
 std::vector<ZipEntryToWrite> torch_entries(const std::string& whole_pickle,
                                            const std::map<std::string, std::string>& storages);
 std::string torch_archive(const std::string& whole_pickle,
@@ -72,7 +72,7 @@ std::string six_floats();
 /// An archive of one tensor `t` and its storage.
 std::string archive_of(const TorchTensor& tensor);
 
-/// The stream of older versions: pickles, and storages of `element_bytes`.
+/// The stream format of older versions: pickles, and storages of `element_bytes`.
 std::string torch_stream(const std::string& whole_pickle,
                          const std::map<std::string, std::string>& storages,
                          std::size_t element_bytes = 4);

@@ -11,15 +11,15 @@
 namespace attnscope {
 namespace {
 
-/// How a small float spells its values; the sign is the bit above the exponent.
+/// The bit layout of a small float. The sign is the bit above the exponent.
 struct FloatLayout {
   int exponent_bits;
   int fraction_bits;
-  bool has_infinity;     // without: only the largest pattern is NaN (OCP E4M3)
-  bool is_fnuz = false;  // neither: -0 is NaN, and the bias is larger by one
+  bool has_infinity;     // false: only the largest pattern is NaN (OCP E4M3)
+  bool is_fnuz = false;  // no infinity; -0 is NaN, and the bias is larger by one
 };
 
-/// The value by the definition, in float64: shares no step with the decoder.
+/// The value by definition in float64, without any code of the decoder.
 double value_of(std::uint32_t bits, const FloatLayout& layout) {
   const std::uint32_t fractions = 1u << layout.fraction_bits;
   const std::uint32_t exponents = 1u << layout.exponent_bits;
@@ -52,7 +52,7 @@ void expect_same_value(T got, double wanted, std::size_t pattern) {
   EXPECT_EQ(std::signbit(got), std::signbit(wanted)) << "pattern " << pattern;
 }
 
-/// Decodes all bit patterns at once, both ways, and compares each with the definition.
+/// Decodes all bit patterns at once in both ways, and compares each with the definition.
 template <class Bits>
 void expect_every_pattern(DType dtype, const FloatLayout& layout) {
   constexpr std::size_t kPatterns = std::size_t{1} << 8 * sizeof(Bits);
@@ -101,7 +101,7 @@ TEST(Decode, EveryE8M0PatternIsAPowerOfTwo) {
   }
 }
 
-TEST(Decode, WhatIsNoRealNumberIsRefused) {
+TEST(Decode, RejectsOtherDTypes) {
   const std::vector<std::byte> bytes(8);
   for (const DTypeInfo& info : all_dtypes()) {
     if (info.kind == DTypeClass::real) continue;
@@ -113,9 +113,9 @@ TEST(Decode, WhatIsNoRealNumberIsRefused) {
   }
 }
 
-// Against the published tables, so that the formula above is not its own witness.
-// Source: IEEE 754-2019, 3.6; OCP 8-bit Floating Point Specification 1.0, table 2.
-TEST(Decode, PublishedLandmarks) {
+// Published values, so that the formula above is not the only reference. Source: IEEE 754-2019,
+// 3.6; OCP 8-bit Floating Point Specification 1.0, table 2.
+TEST(Decode, MatchesPublishedValues) {
   const struct {
     DType dtype;
     std::uint16_t bits;
@@ -180,7 +180,7 @@ TEST(Decode, ReadsFromAnyByteWithAnyStride) {
     const auto element_bytes = static_cast<std::size_t>(info.bits / 8);
     std::vector<std::byte> aligned(kCount * element_bytes);
     for (std::size_t at = 0; at < aligned.size(); ++at) {
-      aligned[at] = static_cast<std::byte>(at % 0x40);  // no exponent of all ones: no NaN
+      aligned[at] = static_cast<std::byte>(at % 0x40);  // no exponent of all ones, so no NaN
     }
     std::vector<double> wanted(kCount);
     decode_elements(view_of(info.dtype, aligned), 0, 1, kCount, wanted.data());
@@ -206,7 +206,7 @@ TEST(Decode, ReadsFromAnyByteWithAnyStride) {
   }
 }
 
-TEST(Decode, NothingIsReadForNoElements) {
+TEST(Decode, ReadsNothingForNoElements) {
   float untouched = 7;
   decode_elements(view_of(DType::f32, {}), 0, 1, 0, &untouched);
   EXPECT_EQ(untouched, 7);

@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-TEST(DType, NamesAreReadBack) {
+TEST(DType, NamesRoundTrip) {
   for (const DTypeInfo& info : all_dtypes()) {
     EXPECT_EQ(dtype_from_name(info.name), info.dtype);
     EXPECT_EQ(&dtype_info(info.dtype), &info);
@@ -18,7 +18,7 @@ TEST(DType, NamesAreReadBack) {
   EXPECT_EQ(dtype_from_name(""), std::nullopt);
 }
 
-TEST(DType, NineAreDecoded) {
+TEST(DType, DecodesNineTypes) {
   std::size_t decoded = 0;
   for (const DTypeInfo& info : all_dtypes()) decoded += info.kind == DTypeClass::real ? 1 : 0;
   EXPECT_EQ(decoded, 9u);
@@ -28,7 +28,7 @@ TEST(TensorView, CountsElements) {
   EXPECT_EQ((TensorView{.shape = {}}).element_count(), 1);
   EXPECT_EQ((TensorView{.shape = {2, 3, 4}}).element_count(), 24);
   EXPECT_EQ((TensorView{.shape = {2, 0, 4}}).element_count(), 0);
-  // An empty tensor's other sizes may be anything: their product means nothing.
+  // The other sizes of an empty tensor may have any value, so their product is meaningless.
   EXPECT_EQ((TensorView{.shape = {INT64_MAX, INT64_MAX, 0}}).element_count(), 0);
 }
 

@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-TEST(Float16, EveryPatternIsFoundAgain) {
+TEST(Float16, RoundTripsEveryPattern) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto pattern = static_cast<std::uint16_t>(bits);
     const float value = f16_to_float(pattern);
@@ -25,14 +25,14 @@ TEST(Float16, EveryPatternIsFoundAgain) {
   EXPECT_TRUE(std::isnan(f16_to_float(f16_pattern(std::numeric_limits<float>::quiet_NaN()))));
 }
 
-/// The bits of a float32 by the definition of both formats, without arithmetic.
+/// The bits of a float32, derived from the definition of both formats without arithmetic.
 std::uint32_t wanted_bits(std::uint32_t pattern) {
   const std::uint32_t sign = (pattern & 0x8000) << 16;
   std::uint32_t exponent = pattern >> 10 & 31, fraction = pattern & 0x3FF;
   if (exponent == 31) return sign | 0x7F800000 | fraction << 13;
   if (exponent == 0 && fraction == 0) return sign;
   exponent += 127 - 15;
-  if (exponent == 127 - 15) {  // subnormal: the first set bit becomes the one that is not written
+  if (exponent == 127 - 15) {  // subnormal: the first set bit becomes the implicit one
     ++exponent;
     for (; (fraction & 0x400) == 0; fraction <<= 1) --exponent;
   }
@@ -66,7 +66,7 @@ void expect_every_half() {
 
 TEST(Float16, EveryPatternHasTheBitsOfItsValue) { expect_every_half(); }
 
-TEST(Float16, AnyStretchIsDecodedAndNothingBesideIt) {
+TEST(Float16, DecodesAnyRangeWithoutTouchingOthers) {
   const std::vector<std::uint16_t> ones(40, 0x3C00);
   for (std::int64_t first = 0; first < 4; ++first) {
     for (std::int64_t count = 0; count < 36; ++count) {
@@ -80,8 +80,8 @@ TEST(Float16, AnyStretchIsDecodedAndNothingBesideIt) {
 }
 
 #ifdef __x86_64__
-// Libraries that were built for speed switch these on for a whole program.
-TEST(Float16, IsTheSameWhereSubnormalsAreTakenForZero) {
+// Libraries that were compiled with fast-math flags set these modes for the whole program.
+TEST(Float16, DoesNotDependOnFlushToZero) {
   constexpr unsigned kToZero = 0x8040;  // of results, of operands
   const unsigned before = _mm_getcsr();
   _mm_setcsr(before | kToZero);

@@ -27,8 +27,8 @@ std::vector<float> values_of(const TensorView& view) {
   return {all.data(), all.data() + all.rows() * all.cols()};
 }
 
-TEST(Rearranged, PutsPairsOfEachHeadApart) {
-  // Two heads of four rows: stored 0 2 1 3 of each.
+TEST(Rearranged, SeparatesPairsOfEachHead) {
+  // Two heads of four rows, stored as 0 2 1 3.
   const Counting stored({8, 1});
   const TensorView view =
       with_rows_in_order(stored.view, {.groups = 2, .outer = 2, .inner = 2, .run = 1});
@@ -44,7 +44,7 @@ TEST(Rearranged, GathersTheBlocksOfEachHead) {
   EXPECT_EQ(values_of(view), (std::vector<float>{0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11}));
 }
 
-TEST(Rearranged, OrdersElementsOfOneAxis) {
+TEST(Rearranged, ReordersElementsOfOneAxis) {
   const Counting stored({4});
   const TensorView view =
       with_rows_in_order(stored.view, {.groups = 1, .outer = 2, .inner = 2, .run = 1});
@@ -78,7 +78,7 @@ TEST(Rearranged, TransposesPlainTensorsAndSources) {
   EXPECT_EQ(stored_bytes(source), 24u);
 }
 
-TEST(Rearranged, PutsPartsOneAfterAnother) {
+TEST(Rearranged, ConcatenatesParts) {
   // Two rows, the two rows of a transpose, one of zeros, one row.
   const Counting rows({2, 3}), columns({3, 2}), last({1, 3});
   const TensorView view = one_after_another({{.stored = rows.view},
@@ -90,12 +90,12 @@ TEST(Rearranged, PutsPartsOneAfterAnother) {
             (std::vector<float>{0, 1, 2, 3, 4, 5, 0, 2, 4, 1, 3, 5, 0, 0, 0, 0, 1, 2}));
   EXPECT_EQ(view.storage_name(), "F32");
   EXPECT_EQ(stored_bytes(view), (6u + 6 + 3) * 4);
-  // A block across parts, and not from the first column.
+  // Reads a block that spans two parts and starts after the first column.
   Matrix<float> block(4, 2);
   view.source->decode(1, 1, block.view());
   EXPECT_EQ(std::vector<float>(block.data(), block.data() + 8),
             (std::vector<float>{4, 5, 2, 4, 3, 5, 0, 0}));
-  // Of a transpose, all bytes; of others, those of the rows.
+  // For a transpose, all bytes; for others, only those of the rows.
   const auto read = view.source->reads(1, 2, 0, 3);
   ASSERT_EQ(read.size(), 2u);
   EXPECT_EQ(read[0].data(), rows.view.bytes.data() + 12);
@@ -103,7 +103,7 @@ TEST(Rearranged, PutsPartsOneAfterAnother) {
   EXPECT_EQ(read[1].size(), 24u);
 }
 
-TEST(Rearranged, NamesTheStoragesOfParts) {
+TEST(Rearranged, NamesTheStorageTypesOfParts) {
   const Counting rows({2, 2});
   TensorView halves = rows.view;
   halves.dtype = DType::f16;

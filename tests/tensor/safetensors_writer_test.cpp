@@ -1,4 +1,4 @@
-// Tensors that a command saves, read back by the reader of checkpoints.
+// Tensors that a command saves, read by the checkpoint reader.
 #include "attnscope/tensor/safetensors_writer.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ std::vector<T> elements(const TensorView& tensor) {
   return out;
 }
 
-TEST(SafetensorsWriter, IsReadBack) {
+TEST(SafetensorsWriter, RoundTrips) {
   std::ostringstream out;
   SafetensorsWriter file({{.name = "tokens", .type = DType::i64, .shape = {3}},
                           {.name = "none", .shape = {0, 4}},
@@ -50,7 +50,7 @@ TEST(SafetensorsWriter, IsReadBack) {
   }
 }
 
-TEST(SafetensorsWriter, BeginsElementsAtAMultipleOfEight) {
+TEST(SafetensorsWriter, AlignsDataToEightBytes) {
   for (const std::size_t letters : {1, 2, 3, 4, 5, 6, 7, 8}) {
     std::ostringstream out;
     SafetensorsWriter file({{.name = std::string(letters, 'a'), .shape = {1}}}, out);
@@ -58,7 +58,7 @@ TEST(SafetensorsWriter, BeginsElementsAtAMultipleOfEight) {
   }
 }
 
-TEST(SafetensorsWriter, HoldsWhatItsHeaderSaysAndNoMore) {
+TEST(SafetensorsWriter, WritesExactlyTheDeclaredBytes) {
   std::ostringstream out;
   SafetensorsWriter file({{.name = "a", .shape = {2}}}, out);
   EXPECT_THROW(file.write(std::vector<std::int64_t>{1}), std::logic_error);
@@ -68,7 +68,7 @@ TEST(SafetensorsWriter, HoldsWhatItsHeaderSaysAndNoMore) {
   EXPECT_THROW(file.write(std::vector<float>{3}), std::logic_error);
 }
 
-TEST(SafetensorsWriter, RefusesSizesThatNoFileHas) {
+TEST(SafetensorsWriter, RejectsImpossibleSizes) {
   std::ostringstream out;
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
   EXPECT_ERROR_SAYING(ErrorKind::unsupported,

@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-/// A tensor whose element values are their own storage positions.
+/// A tensor whose element values are their storage positions.
 class CountingTensor {
  public:
   explicit CountingTensor(Shape shape) {
@@ -25,7 +25,7 @@ class CountingTensor {
   TensorView view_;
 };
 
-/// The same values, from a source that decodes them.
+/// The same values from a source that decodes them.
 class CountingSource : public ValueSource {
  public:
   explicit CountingSource(std::int64_t cols) : cols_(cols) {}
@@ -84,14 +84,14 @@ void expect_follows_definition(const TensorMatrix& stored) {
   }
 }
 
-TEST(TensorMatrix, WholeTensor) {
+TEST(TensorMatrix, ReadsAWholeTensor) {
   const CountingTensor tensor({3, 5});
   const TensorMatrix stored = whole_matrix(tensor.view());
   expect_follows_definition(stored);
   EXPECT_EQ(decode<float>(stored)(2, 4), 14);
 }
 
-TEST(TensorMatrix, WholeTensorWithoutElements) {
+TEST(TensorMatrix, ReadsATensorWithoutElements) {
   // The last one has more rows than could ever be visited.
   for (const Shape& shape : {Shape{0, 5}, Shape{5, 0}, Shape{0, 0}, Shape{INT64_MAX, 0}}) {
     const CountingTensor tensor(shape);
@@ -101,8 +101,8 @@ TEST(TensorMatrix, WholeTensorWithoutElements) {
   }
 }
 
-// Conv1D keeps (in, out). Sizes around the strip of 64 rows that is decoded at a time.
-TEST(TensorMatrix, TransposedAsInConv1D) {
+// Conv1D stores (in, out). The sizes are close to the strip of 64 rows that is decoded at a time.
+TEST(TensorMatrix, ReadsATransposedTensorOfConv1D) {
   for (const std::int64_t outputs : {1, 2, 63, 64, 65, 130}) {
     const CountingTensor tensor({3, outputs});
     const TensorMatrix stored{.tensor = tensor.view(),
@@ -117,8 +117,8 @@ TEST(TensorMatrix, TransposedAsInConv1D) {
   }
 }
 
-// GPT-2's c_attn: the second third of the output axis, stored (in, 3 * out).
-TEST(TensorMatrix, TransposedPartOfAFusedTensor) {
+// GPT-2's c_attn: the second third of the output axis, stored as (in, 3 * out).
+TEST(TensorMatrix, ReadsATransposedPartOfAFusedTensor) {
   const CountingTensor tensor({4, 3 * 70});
   const TensorMatrix stored{.tensor = tensor.view(),
                             .rows = 70,
@@ -132,8 +132,8 @@ TEST(TensorMatrix, TransposedPartOfAFusedTensor) {
   EXPECT_EQ(decode<float>(stored)(0, 1), 280);
 }
 
-// GPT-NeoX's query_key_value: for each head its rows of Q, of K, of V. Here K of 3 heads of 2.
-TEST(TensorMatrix, RowsInterleavedWithOtherMatrices) {
+// GPT-NeoX's query_key_value: rows of Q, K and V for each head. Here K of 3 heads of 2.
+TEST(TensorMatrix, ReadsRowsInterleavedWithOtherMatrices) {
   constexpr std::int64_t kHeads = 3, kHeadDim = 2, kWidth = 5;
   const CountingTensor tensor({kHeads * 3 * kHeadDim, kWidth});
   const TensorMatrix stored{.tensor = tensor.view(),
@@ -147,7 +147,7 @@ TEST(TensorMatrix, RowsInterleavedWithOtherMatrices) {
   EXPECT_EQ(decode<float>(stored)(2, 0), (3 * kHeadDim + kHeadDim) * kWidth);  // head 1, row 0
 }
 
-TEST(TensorMatrix, RowsInterleavedAndTransposed) {
+TEST(TensorMatrix, ReadsInterleavedTransposedRows) {
   constexpr std::int64_t kHeads = 3, kHeadDim = 70, kWidth = 2;
   constexpr std::int64_t kOutputs = kHeads * 2 * kHeadDim;
   const CountingTensor tensor({kWidth, kOutputs});
@@ -161,9 +161,9 @@ TEST(TensorMatrix, RowsInterleavedAndTransposed) {
                              .block_stride = 2 * kHeadDim});
 }
 
-// gpt-oss keeps (in, out), and rows of gates and ups take turns. Sizes around the strip of a
-// source.
-TEST(TensorMatrix, EverySecondRowTransposed) {
+// gpt-oss stores (in, out), with alternating rows of gate and up. The sizes are close to the strip
+// of a source.
+TEST(TensorMatrix, ReadsEverySecondTransposedRow) {
   for (const std::int64_t outputs : {1, 2, 127, 128, 129, 300}) {
     const CountingTensor tensor({2, 3, 2 * outputs});
     for (const std::int64_t first : {0, 1}) {
@@ -180,7 +180,7 @@ TEST(TensorMatrix, EverySecondRowTransposed) {
   }
 }
 
-TEST(TensorMatrix, SliceOfAStackedTensor) {
+TEST(TensorMatrix, ReadsASliceOfAStackedTensor) {
   const CountingTensor tensor({4, 3, 3});
   const TensorMatrix stored{.tensor = tensor.view(),
                             .rows = 3,

@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-/// A matrix of 6 x 5 in each way that a file may hold one; the bytes count up.
+/// A 6 x 5 matrix in each storage layout of a file; the bytes count up.
 struct Layouts {
   std::vector<std::byte> bytes = std::vector<std::byte>(2 * 2 * 6 * 5 * 4);
 
@@ -47,7 +47,7 @@ struct Layouts {
 
 const std::vector<MatrixPart> kParts = {{0, 6, 0, 5}, {2, 2, 0, 5}, {1, 4, 1, 3}, {5, 1, 4, 1}};
 
-/// Ascending; NaN, which has no place, left out.
+/// Values in ascending order, without NaN.
 std::vector<double> sorted_numbers(std::vector<double> values) {
   std::erase_if(values, [](double value) { return std::isnan(value); });
   std::sort(values.begin(), values.end());
@@ -65,7 +65,7 @@ std::vector<double> expected_values(const TensorMatrix& stored, const MatrixPart
   return sorted_numbers(std::move(values));
 }
 
-TEST(TensorValues, EachIsVisitedOnceHoweverItLies) {
+TEST(TensorValues, VisitsEachValueOnceInAnyLayout) {
   const Layouts layouts;
   for (const TensorMatrix& stored : layouts.of(DType::f16)) {
     for (const MatrixPart& part : kParts) {
@@ -86,7 +86,7 @@ constexpr DType kCountable[] = {DType::f16,     DType::bf16,        DType::f8_e4
                                 DType::f8_e5m2, DType::f8_e4m3fnuz, DType::f8_e5m2fnuz,
                                 DType::f8_e8m0};
 
-TEST(TensorValues, PatternsAreCountedHoweverTheyLie) {
+TEST(TensorValues, CountsPatternsInAnyLayout) {
   const Layouts layouts;
   for (const DType dtype : kCountable) {
     ASSERT_TRUE(has_countable_patterns(TensorView{dtype}));
@@ -109,7 +109,7 @@ TEST(TensorValues, PatternsAreCountedHoweverTheyLie) {
   EXPECT_FALSE(has_countable_patterns(TensorView{DType::i16}));
 }
 
-TEST(TensorValues, PatternTablesHoldEveryFiniteValueInOrder) {
+TEST(TensorValues, PatternTablesContainEveryFiniteValueInOrder) {
   for (const DType dtype : kCountable) {
     const PatternTable& table = pattern_table(dtype);
     ASSERT_EQ(table.values.size(), std::size_t{1} << dtype_info(dtype).bits);
@@ -126,7 +126,7 @@ TEST(TensorValues, PatternTablesHoldEveryFiniteValueInOrder) {
   EXPECT_EQ(pattern_table(DType::f16).values[0xC000], -2);
 }
 
-TEST(TensorValues, LongRunsComeInBlocks) {
+TEST(TensorValues, VisitsLongRunsInBlocks) {
   std::vector<float> numbers(10'000);
   for (std::size_t at = 0; at < numbers.size(); ++at) numbers[at] = static_cast<float>(at);
   const TensorView tensor{DType::f32, {2, 5000}, std::as_bytes(std::span(numbers))};
@@ -138,7 +138,7 @@ TEST(TensorValues, LongRunsComeInBlocks) {
   ASSERT_EQ(visited.size(), numbers.size());
   for (std::size_t at = 0; at < numbers.size(); ++at) ASSERT_EQ(visited[at], numbers[at]);
 
-  // One value of each stretch of a hundred.
+  // One value per hundred.
   const std::vector<double> sample = sample_values(stored, whole_part(stored), 100);
   ASSERT_EQ(sample.size(), 100u);
   for (std::size_t at = 0; at < sample.size(); ++at) {

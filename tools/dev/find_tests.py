@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds the tests that a name stands for: find_tests.py NAME
 
-NAME is a suite (EnergyRank), a test (EnergyRank.OfTheIdentityIsExactAtTies), a part of a name with * (Spectrum*), a test file
+NAME is a suite (EnergyRank), a test (EnergyRank.IsExactAtTiesForTheIdentity), a part of a name with * (Spectrum*), a test file
 or folder (tests/features/spectrum, tests/python/test_table.py, web/tests/unit), a source file or folder, which stands for
 the tests that mirror it (attnscope/features/spectrum/measures.cpp), or a check that ctest runs (layers).
 

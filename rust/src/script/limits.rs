@@ -1,4 +1,4 @@
-//! What ends a script before its own end.
+//! Limits that end a script early.
 
 use super::{Limits, ENDED, TOO_LARGE};
 use rquickjs::allocator::{Allocator, RustAllocator};
@@ -6,7 +6,8 @@ use rquickjs::Runtime;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Shared by the allocator and by what QuickJS asks at every few thousand steps of a script.
+/// Shared by the allocator and by the interrupt handler, which QuickJS calls every few thousand
+/// steps.
 pub struct Watch {
     used: Cell<usize>,
     refused: Cell<bool>,
@@ -14,7 +15,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Why the script was ended; nothing where it ended by itself.
+    /// Why the script was ended; None if it ended by itself.
     pub fn ended(&self) -> Option<i32> {
         self.ended.get().or(self.refused.get().then_some(TOO_LARGE))
     }
@@ -48,9 +49,9 @@ pub fn watched_runtime(limits: &Limits) -> Result<(Runtime, Rc<Watch>), String> 
     Ok((runtime, watch))
 }
 
-/// Counts the memory of a runtime. Where all is used only large requests are refused: where a small one
-/// fails QuickJS can be left with half an object, and aborts. Small ones go on until it next asks whether
-/// to go on.
+/// Counts the memory of a runtime. At the limit, only large requests are refused: if a small one
+/// fails, QuickJS can be left with an incomplete object, and aborts. Small requests succeed until
+/// the interrupt handler ends the script.
 struct Counted {
     watch: Rc<Watch>,
     most: usize,
@@ -66,7 +67,7 @@ impl Counted {
         refused
     }
 
-    /// `pointer` has taken the place of `before` bytes.
+    /// `pointer` has replaced an allocation of `before` bytes.
     unsafe fn count(&self, pointer: *mut u8, before: usize) -> *mut u8 {
         if !pointer.is_null() {
             let used = self.watch.used.get() - before + RustAllocator::usable_size(pointer);

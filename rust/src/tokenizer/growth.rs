@@ -1,13 +1,13 @@
-//! How much longer a text can become in the steps of a tokenizer, of which a file may list any number.
+//! Bounds on the growth of a text in the steps of a tokenizer, of which a file may list any number.
 
 use serde_json::{json, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokenizers::{NormalizedString, Normalizer, NormalizerWrapper};
 
-/// Memory for each byte of a text while it is encoded: its alignments, and words of one letter.
+/// Memory per byte of a text while it is encoded: its alignments, and one-letter words.
 const MEMORY_PER_BYTE: f64 = 256.0;
 
-/// A text may grow so much whatever the memory: no tokenizer in use comes near it.
+/// Growth that is allowed for any memory limit. No real tokenizer comes close to it.
 const USUAL_GROWTH: f64 = 8.0;
 const USUAL_BYTES: f64 = 65536.0;
 
@@ -17,7 +17,7 @@ pub fn limit_memory(bytes: usize) {
     MEMORY.store(bytes, Ordering::Relaxed);
 }
 
-/// Bytes that a text of `bytes` may become.
+/// The maximum size of a text that initially has `bytes` bytes.
 fn most_bytes(bytes: usize) -> f64 {
     let memory = MEMORY.load(Ordering::Relaxed) as f64;
     (memory / MEMORY_PER_BYTE).max(USUAL_GROWTH * bytes as f64 + USUAL_BYTES)
@@ -43,7 +43,7 @@ fn steps(part: &Value) -> impl Iterator<Item = &Value> {
     list.into_iter().flatten()
 }
 
-/// Bytes after all of a component's steps for each byte before, at most; 1 where there is no component.
+/// Upper bound on output bytes per input byte of all steps of a component; 1 without a component.
 pub fn growth(part: &Value) -> f64 {
     match part["type"].as_str() {
         Some("Sequence") => steps(part).map(growth).product(),
@@ -51,21 +51,21 @@ pub fn growth(part: &Value) -> f64 {
             Some(pattern) if !pattern.is_empty() => {
                 (length(&part["content"]) / pattern.len() as f64).max(1.0)
             }
-            _ => length(&part["content"]) + 1.0, // at every byte, where it matches nothing
+            _ => length(&part["content"]) + 1.0, // inserted at every byte if it matches nothing
         },
         Some("Prepend") => length(&part["prepend"]) + 1.0,
         Some("Metaspace") => length(&part["replacement"]) + 1.0,
         Some("ByteLevel") if is_true(part, "add_prefix_space") => 4.0,
         Some("ByteLevel") => 2.0,
-        Some("NFKC" | "NFKD" | "Precompiled") => 18.0, // U+FDFA stands for 18 letters
+        Some("NFKC" | "NFKD" | "Precompiled") => 18.0, // U+FDFA expands to 18 letters
         Some("NFC" | "NFD" | "Lowercase" | "BertNormalizer") => 3.0,
-        Some("ByteFallback") => 3.0, // U+FFFD for a byte that is no character
-        Some("WordPiece" | "BPEDecoder" | "CTC") => 2.0, // a space for each token
+        Some("ByteFallback") => 3.0, // U+FFFD for an invalid byte
+        Some("WordPiece" | "BPEDecoder" | "CTC") => 2.0, // a space per token
         _ => 1.0,
     }
 }
 
-/// Tokens after a post-processor for each token before, and those that it adds.
+/// Output tokens per input token of a post-processor, and the number of tokens that it adds.
 pub fn template_growth(part: &Value) -> (f64, f64) {
     let mut grown = (1.0, 0.0);
     match part["type"].as_str() {
@@ -94,12 +94,12 @@ pub fn template_growth(part: &Value) -> (f64, f64) {
     grown
 }
 
-/// The steps of a normalizer, which are measured one by one where all of them could make too much.
+/// The steps of a normalizer. They are measured one by one if all together could grow too much.
 pub struct Steps {
     list: Vec<(NormalizerWrapper, Value)>,
     growth: f64,
-    /// Bytes of the shortest token that is found before the text is normalized: each part between
-    /// such tokens is normalized by itself.
+    /// Length in bytes of the shortest added token that is matched before normalization. Each part
+    /// between such tokens is normalized separately.
     shortest_token: Option<usize>,
 }
 
@@ -128,7 +128,7 @@ impl Steps {
         }
     }
 
-    /// At most the bytes of a text after all steps; an error where they are more than `most`.
+    /// Upper bound on the bytes of a text after all steps; an error if it exceeds `most`.
     fn bytes_after(&self, text: &str, most: f64) -> Result<f64, String> {
         let mut text = text.to_owned();
         let before = text.len();
@@ -156,7 +156,7 @@ impl Steps {
     }
 }
 
-/// A text whose matches are replaced, measured before it is made; none if it is over `most` bytes.
+/// The text after a replacement, measured before it is created; None if it exceeds `most` bytes.
 fn replaced(text: &str, step: &Value, most: f64) -> Option<Result<String, String>> {
     let content = step["content"].as_str().unwrap_or_default();
     let within = |text: &str, matched: &str| {
@@ -178,7 +178,7 @@ fn replaced(text: &str, step: &Value, most: f64) -> Option<Result<String, String
     }
 }
 
-/// A text after a step that makes at most 18 bytes of one; none if it is over `most` bytes.
+/// The text after a step that turns a byte into at most 18; None if it exceeds `most` bytes.
 fn in_parts(step: &NormalizerWrapper, text: &str, most: f64) -> Option<Result<String, String>> {
     const PART: usize = 65536;
     let mut out = String::new();
@@ -207,7 +207,7 @@ fn normalized(step: &NormalizerWrapper, text: &str) -> Result<String, String> {
     Ok(string.get().to_owned())
 }
 
-/// Whether a text may be normalized, and become `after` times as long in the steps that follow.
+/// Checks whether a text that grows by the factor `after` in later steps may be normalized.
 pub fn check_text(text: &str, steps: &Steps, after: f64) -> Result<(), String> {
     let most = most_bytes(text.len());
     if text.len() as f64 * steps.growth * after <= most {
@@ -219,7 +219,7 @@ pub fn check_text(text: &str, steps: &Steps, after: f64) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `bytes` of tokens may go through steps that multiply them by `growth`.
+/// Checks whether `bytes` of tokens may pass through steps that multiply them by `growth`.
 pub fn check(bytes: usize, growth: f64) -> Result<(), String> {
     if bytes as f64 * growth > most_bytes(bytes) {
         return Err(refuse(bytes));

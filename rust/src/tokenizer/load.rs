@@ -1,4 +1,4 @@
-//! Reads a tokenizer.json that nobody vouches for.
+//! Reads an untrusted tokenizer.json.
 
 use super::growth::{check, check_text, growth, template_growth, Steps};
 use super::meaning::Meaning;
@@ -7,24 +7,24 @@ use std::collections::HashSet;
 use tokenizers::models::ModelWrapper;
 use tokenizers::{Model, NormalizerWrapper, Tokenizer};
 
-/// Objects and arrays inside one another. Those of trained tokenizers end at about 8; the crate tries
-/// each nested part in two ways, so that time doubles with each level.
+/// Maximum nesting of objects and arrays. Real tokenizers reach about 8. The crate tries each
+/// nested part in two ways, so the time doubles with each level.
 const MOST_LEVELS: usize = 16;
 
-/// Spellings up to so many bytes are within what is reckoned for each token.
+/// Spellings up to this size are covered by the memory that is assumed per token.
 const SHORT_SPELLING: f64 = 64.0;
 
 pub struct Loaded {
     pub tokenizer: Tokenizer,
     meaning: Meaning,
     added: HashSet<u32>,
-    /// What its model makes of text that it does not know.
+    /// The token for text outside the vocabulary.
     pub unknown: Option<u32>,
     normalizing: Steps,
-    /// Of a text after it is normalized, and of tokens while they are decoded.
+    /// Growth of a text after normalization, and of tokens during decoding.
     encoding_growth: f64,
     pub decoding_growth: f64,
-    /// Tokens that its post-processor adds to any text.
+    /// Number of tokens that the post-processor adds to any text.
     added_to_texts: f64,
 }
 
@@ -57,7 +57,7 @@ impl Loaded {
         let (copies, added_to_texts) = template_growth(&processor);
         let unknown = unknown_of(&tokenizer);
         let spelled = unknown.and_then(|id| tokenizer.id_to_token(id));
-        // Each byte may become a token with the spelling of the unknown one.
+        // Each byte may become a token with the spelling of the unknown token.
         let of_unknown = spelled.map_or(0, |token| token.len()) as f64 / SHORT_SPELLING;
         Ok(Loaded {
             meaning: Meaning::of(if decoder.is_null() {
@@ -75,13 +75,13 @@ impl Loaded {
         })
     }
 
-    /// Whether a text fits in memory in all steps of its encoding.
+    /// Checks whether a text fits in memory in all steps of its encoding.
     pub fn check_text(&self, text: &str) -> Result<(), String> {
         check_text(text, &self.normalizing, self.encoding_growth)?;
         check(self.added_to_texts as usize, 1.0)
     }
 
-    /// Bytes of the tokens of `ids` as they are spelled, and one for each.
+    /// Total bytes of the spellings of `ids`, plus one per token.
     pub fn bytes_of(&self, ids: &[u32]) -> usize {
         let spelling = |id: &u32| self.tokenizer.id_to_token(*id);
         ids.iter()
@@ -90,10 +90,10 @@ impl Loaded {
             .sum()
     }
 
-    /// A token as it is spelled, and the bytes that it stands for.
+    /// The spelling of a token and the bytes that it represents.
     pub fn token(&self, id: u32) -> Option<(String, Vec<u8>)> {
         let token = self.tokenizer.id_to_token(id)?;
-        // What was added stands for itself: it is found in the text before anything is replaced.
+        // Added tokens represent their own spelling: they are matched before any replacement.
         let bytes = if self.added.contains(&id) {
             token.as_bytes().to_vec()
         } else {
@@ -103,7 +103,7 @@ impl Loaded {
     }
 }
 
-/// A token that the model has for text without one. No vocabulary spells this character.
+/// The token for text outside the vocabulary. No vocabulary contains this character.
 fn unknown_of(tokenizer: &Tokenizer) -> Option<u32> {
     let tokens = tokenizer.get_model().tokenize("\u{10FFFE}").ok()?;
     match tokens.as_slice() {
@@ -112,14 +112,14 @@ fn unknown_of(tokenizer: &Tokenizer) -> Option<u32> {
     }
 }
 
-/// The crate normalizes added tokens while it loads a file: refused are those that become too long.
+/// The crate normalizes added tokens while it loads a file. Those that grow too much are rejected.
 fn check_added_tokens(json: &[u8]) -> Result<(), String> {
     let value = |key: &str| -> Option<Value> { serde_json::from_slice(member(json, key)?).ok() };
     let normalizer = value("normalizer").and_then(|normalizer| {
         serde_json::from_value::<Option<NormalizerWrapper>>(normalizer).ok()?
     });
     let Some(normalizer) = normalizer else {
-        return Ok(()); // none, or the crate says what is wrong with it
+        return Ok(()); // none, or invalid, which the crate reports
     };
     let steps = Steps::of(Some(&normalizer), None);
     let tokens = value("added_tokens").unwrap_or_default();
@@ -129,7 +129,7 @@ fn check_added_tokens(json: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The bytes outside strings, and the quotes that begin strings, with their places.
+/// The bytes outside strings, and the opening quotes of strings, with their positions.
 fn outside_strings(json: &[u8]) -> impl Iterator<Item = (usize, u8)> + '_ {
     let (mut in_string, mut escaped) = (false, false);
     json.iter().copied().enumerate().filter(move |&(_, byte)| {
@@ -143,7 +143,8 @@ fn outside_strings(json: &[u8]) -> impl Iterator<Item = (usize, u8)> + '_ {
     })
 }
 
-/// The value of a member of the outermost object; of several the last, as the crate takes it.
+/// The value of a member of the outermost object. If there are several, the last one, like the
+/// crate.
 fn member<'a>(json: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
     let (mut level, mut start) = (0usize, 0usize);
     let (mut key, mut found) = (String::new(), None);
@@ -172,7 +173,7 @@ fn member<'a>(json: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
     found
 }
 
-/// How deep brackets of `json` are nested, where it is JSON at all.
+/// The maximum nesting of brackets, if `json` is valid JSON.
 fn levels(json: &[u8]) -> usize {
     let (mut level, mut deepest) = (0usize, 0usize);
     for (_, byte) in outside_strings(json) {

@@ -1,9 +1,9 @@
-//! What a token of the vocabulary stands for, where its spelling is not its text.
+//! The text of a vocabulary token if it differs from its spelling.
 
 use serde_json::Value;
 
-/// As the parts of the decoder say: a byte-level vocabulary spells each byte with a character of its own,
-/// SentencePiece's spells a space as `▁` and a byte without a token as `<0xNN>`.
+/// Derived from the decoder. A byte-level vocabulary spells each byte with a special character. A
+/// SentencePiece vocabulary spells a space as `▁` and a byte without a token as `<0xNN>`.
 #[derive(Default)]
 pub struct Meaning {
     byte_level: bool,
@@ -12,7 +12,7 @@ pub struct Meaning {
 }
 
 impl Meaning {
-    /// Of a decoder, or where there is none, of what takes the text apart.
+    /// Reads the decoder, or the pre-tokenizer if there is no decoder.
     pub fn of(part: &Value) -> Meaning {
         let mut meaning = Meaning::default();
         meaning.read(part);
@@ -60,7 +60,7 @@ impl Meaning {
     }
 }
 
-/// GPT-2's table: printable bytes of Latin-1 are themselves, the 68 others follow from U+0100 on.
+/// GPT-2's table: printable Latin-1 bytes stay the same, and the other 68 start at U+0100.
 fn byte_of(character: char) -> Option<u8> {
     match u32::from(character) {
         code @ (0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF) => Some(code as u8),

@@ -1,4 +1,4 @@
-// Every type of ggml's, against what the `gguf` package makes of the same bytes
+// Every ggml type, compared with the values that the `gguf` package decodes from the same bytes
 // (tools/make_gguf_files.py).
 #include "attnscope/checkpoint/gguf/block_source.h"
 
@@ -25,13 +25,13 @@ std::vector<float> values_of(const TensorView& view) {
   return out;
 }
 
-/// Equal bits, or both NaN.
+/// Same bit pattern, or both NaN.
 bool same(float a, float b) {
   return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) ||
          (std::isnan(a) && std::isnan(b));
 }
 
-TEST(BlockSource, EqualsTheReferenceBitForBit) {
+TEST(BlockSource, MatchesTheReferenceBitForBit) {
   const Checkpoint got = Checkpoint::open(kData / "types.gguf");
   const Checkpoint wanted = Checkpoint::open(kData / "types.safetensors");
   ASSERT_EQ(got.tensors().size(), wanted.tensors().size());
@@ -49,8 +49,8 @@ TEST(BlockSource, EqualsTheReferenceBitForBit) {
   }
 }
 
-/// Any part of a matrix, whatever blocks it cuts through.
-TEST(BlockSource, DecodesPartsOfRows) {
+/// Any range of a matrix, including ranges that start or end inside a block.
+TEST(BlockSource, DecodesRangesOfRows) {
   const Checkpoint checkpoint = Checkpoint::open(kData / "types.gguf");
   for (const char* name : {"Q4_0", "Q6_K"}) {
     const TensorView& view = checkpoint.find(name)->view;
@@ -70,7 +70,7 @@ TEST(BlockSource, DecodesPartsOfRows) {
   }
 }
 
-TEST(BlockSource, ReadsTheBlocksOfAPartAlone) {
+TEST(BlockSource, ReadsOnlyTheBlocksOfARange) {
   const Checkpoint checkpoint = Checkpoint::open(kData / "types.gguf");
   const TensorView& view = checkpoint.find("Q4_K")->view;  // (4, 512)
   EXPECT_EQ(stored_bytes(view), 4u * 2 * 144);
@@ -82,7 +82,7 @@ TEST(BlockSource, ReadsTheBlocksOfAPartAlone) {
   EXPECT_EQ(parts[1].size(), 144u);
 }
 
-TEST(BlockSource, ListsWhatIsNotDecoded) {
+TEST(BlockSource, NamesTypesThatAreNotDecoded) {
   const Checkpoint checkpoint = Checkpoint::open(kData / "refused.gguf");
   EXPECT_EQ(checkpoint.tensors().size(), 12u);
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
@@ -93,7 +93,7 @@ TEST(BlockSource, ListsWhatIsNotDecoded) {
   }
 }
 
-TEST(GgmlTypes, AreInOrderAndDecodeOrArePlain) {
+TEST(GgmlTypes, AreSortedAndEitherQuantizedOrPlain) {
   std::uint32_t last = 0;
   for (const GgmlType& type : ggml_types()) {
     EXPECT_TRUE(type.id == 0 || type.id > last) << type.name;

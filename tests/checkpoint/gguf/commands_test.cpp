@@ -1,5 +1,5 @@
-// One trained model in the form of transformers, of llama.cpp and of llama2.c: every command says
-// the same of each. And what the program says of GGUF files that it cannot use.
+// One trained model in the formats of transformers, llama.cpp and llama2.c: every command reports
+// the same for each. Also errors for unusable GGUF files.
 #include <map>
 
 #include "attnscope/checkpoint/checkpoint.h"
@@ -15,7 +15,7 @@ std::string stories(const std::string& file = "") {
   return source_path("../shared/models/stories260K" + (file.empty() ? "" : "/" + file));
 }
 
-/// Rows without the model's name, which is its file's.
+/// Rows without the model's name, because the name comes from the file name.
 json rows_of(Words arguments, const std::string& model) {
   arguments.insert(arguments.begin() + 1, model);
   json rows = report_of(arguments)["rows"];
@@ -25,7 +25,7 @@ json rows_of(Words arguments, const std::string& model) {
 
 class OtherForms : public testing::TestWithParam<const char*> {};
 
-TEST_P(OtherForms, SayTheSameInEveryCommand) {
+TEST_P(OtherForms, GiveTheSameRowsInEveryCommand) {
   if (!fs::exists(stories())) GTEST_SKIP() << "no " << stories();
   const Words commands[] = {{"spectrum", "--per-head"},
                             {"circuits"},
@@ -74,8 +74,8 @@ std::string whole(std::string_view key, std::uint32_t value) {
   return gguf_pair(key, gguf_u32, number_bytes(value));
 }
 
-/// Sound files that are no model, or none that is read: one line each.
-TEST(CliGguf, SaysWhatIsWrongInOneLine) {
+/// Valid GGUF files without a supported model. Each gives a one-line error.
+TEST(CliGguf, ReportsErrorsInOneLine) {
   const auto llama =
       [](std::uint32_t heads, std::vector<std::string> more = {},
          std::vector<std::string> entries = {gguf_entry("token_embd.weight", {8, 4}, 0, 0)}) {
@@ -129,8 +129,8 @@ TEST(CliGguf, SaysWhatIsWrongInOneLine) {
   }
 }
 
-/// Counts of experts, heads and draft layers that do not fit the tensors, or anything.
-TEST(CliGguf, RefusesCountsThatDoNotFit) {
+/// Counts of experts, heads and draft layers that contradict the tensors or each other.
+TEST(CliGguf, RejectsInconsistentCounts) {
   const auto text = [](const char* key, const char* value) {
     return gguf_pair(key, gguf_string, gguf_text(value));
   };
@@ -232,7 +232,7 @@ TEST(CliGguf, ReportsBidirectionalAttention) {
   }
 }
 
-TEST(CliGguf, NeedsAllParts) {
+TEST(CliGguf, NeedsAllPartsOfASplitFile) {
   const TempFolder folder;
   for (const char* part : {"split-00001-of-00004.gguf", "split-00002-of-00004.gguf"}) {
     folder.write(part, read_file(data_path(std::string("gguf/") + part)));
@@ -243,8 +243,8 @@ TEST(CliGguf, NeedsAllParts) {
       << result.err;
 }
 
-/// Values of one tensor of an architecture that nobody has described.
-TEST(CliGguf, ReadsSingleTensorsOfAnyArchitecture) {
+/// Values of one tensor of an unknown architecture.
+TEST(CliGguf, ReadsSingleTensorsOfUnknownArchitectures) {
   const json report =
       report_of({"spectrum", data_path("gguf/types.gguf"), "--tensor", "BF16", "--quiet"});
   ASSERT_EQ(report["rows"].size(), 1u);

@@ -1,11 +1,11 @@
-// Commands on GGUF files of encoder-decoders, and on the files of transformers' form that they were
-// made of: the same rows. Made by tools/make_gguf_stack_files.py.
+// Commands give the same rows for GGUF files of encoder-decoders and for the safetensors files that
+// they were converted from (tools/make_gguf_stack_files.py).
 #include "tests/support/program.h"
 
 namespace attnscope::test {
 namespace {
 
-/// A model in both forms.
+/// A model in both formats.
 struct TwoForms {
   std::string gguf;
   TempFolder original;
@@ -18,7 +18,7 @@ struct TwoForms {
                                original.path() / "config.json");
   }
 
-  /// What a command says of one form, without the model's name.
+  /// Output of a command for one format, without the model's name.
   static json message_of(const Words& command, const std::string& model) {
     Words words = command;
     words.insert(words.begin() + 1, model);
@@ -41,7 +41,7 @@ struct TwoForms {
   }
 };
 
-TEST(CliGgufEncoderDecoders, SayTheSameOfBothForms) {
+TEST(CliGgufEncoderDecoders, GiveTheSameRowsInBothFormats) {
   const Words both = {"--tokens", "5,9,3,11,7", "--target-tokens", "0,4,8,15"};
   for (const std::string name : {"t5", "t5-gated", "umt5"}) {
     SCOPED_TRACE(name);
@@ -55,14 +55,14 @@ TEST(CliGgufEncoderDecoders, SayTheSameOfBothForms) {
   }
 }
 
-TEST(CliGgufEncoderDecoders, AnEncoderStandsAlone) {
+TEST(CliGgufEncoderDecoders, EncoderOnlyFileOpens) {
   const TwoForms forms("t5-encoder", "t5");
   const Words encoder = {"--stack", "encoder"};
   forms.expect_the_same(Words{"spectrum", "--per-head"} + encoder);
   forms.expect_the_same(Words{"attention", "--tokens", "5,9,3,11,7"} + encoder);
 }
 
-TEST(CliGgufEncoderDecoders, ANoteSaysWhatTheFileLacks) {
+TEST(CliGgufEncoderDecoders, NotesMissingMetadata) {
   const RunResult run = run_attnscope({"info", data_path("gguf-encoder-decoders/t5.gguf")});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(contains(run.err, "GGUF does not store the activation of the MLP")) << run.err;

@@ -1,5 +1,5 @@
-// Whole commands on GGUF files of the later architectures, and on the files of transformers' form
-// that they were made of: the same rows.
+// Commands give the same rows for GGUF files of recent architectures and for the safetensors files
+// that they were converted from.
 #include "tests/support/gguf_families.h"
 #include "tests/support/program.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 class GgufFamilyCommands : public testing::TestWithParam<GgufFamilyCase> {};
 
-/// The rows of a command without the model's name, which is its file's.
+/// Rows of a command without the model's name, because the name comes from the file name.
 json nameless_rows(Words arguments, const std::string& model) {
   arguments.insert(arguments.begin() + 1, model);
   json rows = report_of(arguments + Words{"--quiet"})["rows"];
@@ -16,8 +16,8 @@ json nameless_rows(Words arguments, const std::string& model) {
   return rows;
 }
 
-/// The matrices of gpt-oss's MXFP4 are (inputs, outputs) in the one form, (outputs, inputs) in the
-/// other: sums of their values go another way.
+/// gpt-oss stores its MXFP4 matrices as (inputs, outputs) in one format and (outputs, inputs) in
+/// the other. Sums over their values therefore differ by rounding.
 void expect_similar(const json& ours, const json& theirs, const std::string& where) {
   ASSERT_EQ(ours.type(), theirs.type()) << where;
   if (ours.is_number_float()) {
@@ -35,7 +35,7 @@ void expect_similar(const json& ours, const json& theirs, const std::string& whe
   }
 }
 
-TEST_P(GgufFamilyCommands, SayTheSameOfBothForms) {
+TEST_P(GgufFamilyCommands, GiveTheSameRowsInBothFormats) {
   const GgufFamilyCase& of = GetParam();
   const TempFolder folder;
   write_original(of, folder);
@@ -52,7 +52,7 @@ TEST_P(GgufFamilyCommands, SayTheSameOfBothForms) {
     SCOPED_TRACE(command.front());
     const json theirs = nameless_rows(command, folder.path().string());
     const json ours = nameless_rows(command, of.gguf.string());
-    // What an encoder foretells is of a mask, and its head is not in the file.
+    // An encoder predicts masked tokens, and its LM head is not in the file.
     ASSERT_EQ(theirs.empty(), command.front() == "predict" && !facts["causal"]);
     expect_similar(ours, theirs, "rows");
   }
@@ -66,7 +66,7 @@ TEST_P(GgufFamilyCommands, SayTheSameOfBothForms) {
 INSTANTIATE_TEST_SUITE_P(Families, GgufFamilyCommands, testing::ValuesIn(gguf_families()),
                          [](const auto& model) { return test_name(model.param.name); });
 
-/// Draft layers after the last are listed, and in no analysis.
+/// Draft layers after the last layer are listed but never analyzed.
 TEST(GgufFamilies, ListDraftLayersOnly) {
   const auto models = gguf_families();
   const auto found = std::find_if(models.begin(), models.end(),

@@ -132,7 +132,7 @@ TEST(GgufFile, ReadsEveryKindOfValue) {
   const GgufFile file = parse(bytes);
   EXPECT_EQ(file.whole("whole"), 7);
   EXPECT_EQ(file.whole("absent"), std::nullopt);
-  EXPECT_EQ(file.number("epsilon"), 1e-6);  // and not the float32 next to it
+  EXPECT_EQ(file.number("epsilon"), 1e-6);  // and not the float32 value next to it
   EXPECT_EQ(file.number("whole"), 7);
   EXPECT_EQ(file.flag("yes"), true);
   EXPECT_EQ(file.text("text"), "hello");
@@ -147,7 +147,7 @@ TEST(GgufFile, ReadsEveryKindOfValue) {
   EXPECT_ERROR_SAYING(ErrorKind::format, file.numbers("wholes"), "is not a list of float32");
 }
 
-TEST(GgufFile, PutsTensorsInTheOrderOfTheirBytes) {
+TEST(GgufFile, SortsTensorsByOffset) {
   const std::string bytes =
       gguf_bytes({},
                  {gguf_entry("b", {4, 2}, kF32, 32), gguf_entry("scalar", {}, kF32, 64),
@@ -162,7 +162,7 @@ TEST(GgufFile, PutsTensorsInTheOrderOfTheirBytes) {
   EXPECT_EQ(file.tensors[2].shape, Shape{});
 }
 
-TEST(GgufFile, AsksForNoMoreThanTheHead) {
+TEST(GgufFile, RequestsOnlyTheHeader) {
   const std::string bytes = gguf_bytes({}, {gguf_entry("t", {1 << 20}, kF32, 0)}, 4 << 20);
   std::size_t asked = 0;
   parse_gguf(std::as_bytes(std::span(bytes)), "m.gguf",

@@ -1,5 +1,5 @@
-// Tokenizers inside GGUF files (tools/make_gguf_files.py) do to 500 difficult texts what the
-// tokenizer.json does that they were made of.
+// Tokenizers inside GGUF files (tools/make_gguf_files.py) encode 500 difficult texts exactly like
+// the tokenizer.json that they were made from.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -30,7 +30,7 @@ std::string text_of(const std::filesystem::path& path) {
 
 class GgufTokenizer : public testing::TestWithParam<const char*> {};
 
-TEST_P(GgufTokenizer, DoesWhatItsTokenizerJsonDoes) {
+TEST_P(GgufTokenizer, EncodesLikeItsTokenizerJson) {
   const std::string name = GetParam();
   const MappedFile mapped(kInside / (name + ".gguf"));
   std::vector<std::string> notes;
@@ -53,9 +53,9 @@ TEST_P(GgufTokenizer, DoesWhatItsTokenizerJsonDoes) {
   }
 }
 
-/// XLM-RoBERTa's kind (tools/make_pre_tokenizers.py): the likeliest pieces, with a table of
-/// characters that stand for others.
-TEST(GgufTokenizerOfPieces, DoesWhatItsTokenizerJsonDoes) {
+/// Unigram tokenizers such as XLM-RoBERTa's (tools/make_pre_tokenizers.py): the most likely pieces,
+/// with a table of character replacements.
+TEST(GgufTokenizerOfPieces, EncodesLikeItsTokenizerJson) {
   const auto folder = kRoot / "tests/data/gguf-families";
   const MappedFile mapped(folder / "pieces.gguf");
   std::vector<std::string> notes;
@@ -77,7 +77,7 @@ TEST(GgufTokenizerOfPieces, DoesWhatItsTokenizerJsonDoes) {
     }
   }
   EXPECT_GT(known, 1000u);
-  // A character that stands for another.
+  // The table replaces this character by another.
   EXPECT_EQ(got.encode("\uFF11", false), got.encode("1", false));
 }
 
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(EveryKind, GgufTokenizer,
                          testing::Values("gpt2", "bert", "llama", "llama3"),
                          [](const auto& kind) { return std::string(kind.param); });
 
-/// Its text; empty where there is none.
+/// Contents of the tokenizer.json; empty if there is none.
 std::string gguf_tokenizer(const std::vector<std::string>& values,
                            std::vector<std::string>& notes) {
   const std::string bytes = gguf_bytes(values, {}, 0);
@@ -105,7 +105,7 @@ std::string kind(std::string_view name) {
   return gguf_pair("tokenizer.ggml.model", gguf_string, gguf_text(name));
 }
 
-TEST(GgufTokenizerNotes, SayWhatIsNotRead) {
+TEST(GgufTokenizerNotes, NameUnsupportedParts) {
   std::vector<std::string> notes;
   EXPECT_EQ(gguf_tokenizer({}, notes), "");
   EXPECT_TRUE(notes.empty());
@@ -120,7 +120,7 @@ TEST(GgufTokenizerNotes, SayWhatIsNotRead) {
             "texts are split into words like in GPT-2, because the rule 'new' is unknown");
 }
 
-TEST(GgufTokenizerErrors, NameTheFault) {
+TEST(GgufTokenizerErrors, NameTheError) {
   std::vector<std::string> notes;
   const std::string tokens = list_of("tokenizer.ggml.tokens", {"a", "b", "ab"});
   const auto merges = [](const char* merge) { return list_of("tokenizer.ggml.merges", {merge}); };

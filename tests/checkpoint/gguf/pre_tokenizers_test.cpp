@@ -1,5 +1,5 @@
-// How llama.cpp's names of pre-tokenizers cut 500 difficult texts into words: as Hugging Face's
-// tokenizers do by the published tokenizer.json (tools/make_pre_tokenizers.py).
+// Pre-tokenizers named by llama.cpp split 500 difficult texts into the same words as the published
+// tokenizer.json does in Hugging Face tokenizers (tools/make_pre_tokenizers.py).
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -20,7 +20,7 @@ using namespace test;
 
 const std::string kSourceTree = ATTNSCOPE_SOURCE_DIR;
 
-/// As GPT-2 spells each byte.
+/// GPT-2's printable character for each byte.
 std::vector<std::string> letters_of_bytes() {
   std::vector<std::string> letters;
   unsigned next = 256;
@@ -44,7 +44,8 @@ struct Vocabulary {
   std::string tokens, merges;
 };
 
-/// Every byte and every pair of bytes, joined in order: ids show where words end.
+/// Vocabulary of every byte and every pair of bytes, merged in order, so that token ids show word
+/// boundaries.
 Vocabulary pairs_of_bytes() {
   const std::vector<std::string> letters = letters_of_bytes();
   Vocabulary out;
@@ -59,7 +60,7 @@ Vocabulary pairs_of_bytes() {
 }
 
 std::string tokenizer_values(const std::string& pre) {
-  static const Vocabulary vocabulary = pairs_of_bytes();  // the same for all
+  static const Vocabulary vocabulary = pairs_of_bytes();  // shared by all cases
   const auto text = [](const char* key, const std::string& value) {
     return gguf_pair(key, gguf_string, gguf_text(value));
   };
@@ -79,7 +80,7 @@ std::map<std::string, std::string> published() {
 
 class PreTokenizerOf : public testing::TestWithParam<std::pair<const std::string, std::string>> {};
 
-TEST_P(PreTokenizerOf, CutsAsThePublishedOneDoes) {
+TEST_P(PreTokenizerOf, SplitsLikeThePublishedOne) {
   const auto& [name, wanted] = GetParam();
   ASSERT_NE(find_pre_tokenizer(name), nullptr);
   const std::string bytes = tokenizer_values(name);

@@ -1,5 +1,5 @@
-// Checkpoints of torch.save through whole commands: they print what they print of the same weights
-// in safetensors. The files are tools/make_pytorch_files.py's.
+// Commands print the same for torch.save checkpoints as for the same weights in safetensors
+// (tools/make_pytorch_files.py).
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 const fs::path kFiles = source_path("tests/data/pytorch");
 
-/// The same words for either checkpoint: each is the folder `m` of a folder of its own.
+/// The same arguments for both checkpoints: each is a folder `m` in its own parent folder.
 const std::vector<Words> kPytorchCommands = {
     {"spectrum", "m", "--per-head", "--matrix", "q,k,v,o,gate,up,down,qk,ov,kv", "--values"},
     {"spectrum", "m", "--per-head", "--rank", "3,0.1D", "--format", "json"},
@@ -30,19 +30,19 @@ const std::vector<Words> kPytorchCommands = {
     {"attention", "m", "--tokens", "1,2,3,4,5", "--format", "json"},
 };
 
-/// The output without the size of the file, which is that of the format.
+/// The output without the file size, which depends on the format.
 std::string printed_by(const Words& command, const TempFolder& folder) {
   const std::string text = output_of(command, {.folder = folder.path()});
   return std::regex_replace(text, std::regex("\"bytes\":[0-9]+"), "\"bytes\":0");
 }
 
-/// A folder `m` of `folder` with the reference's config.json and a copy of the weights.
+/// Writes a folder `m` in `folder` with the reference config.json and a copy of the weights.
 void make_model(const TempFolder& folder, const fs::path& weights, const std::string& name) {
   folder.write("m/config.json", read_file(kFiles / "reference/config.json"));
   folder.write("m/" + name, read_file(weights));
 }
 
-TEST(PyTorchCommands, EveryFormGivesTheSameBytes) {
+TEST(PyTorchCommands, EveryFormatPrintsTheSameBytes) {
   const TempFolder reference;
   make_model(reference, kFiles / "reference/model.safetensors", "model.safetensors");
   const struct {
@@ -62,7 +62,7 @@ TEST(PyTorchCommands, EveryFormGivesTheSameBytes) {
   }
 }
 
-TEST(PyTorchCommands, ShardsGiveTheSameBytes) {
+TEST(PyTorchCommands, ShardsPrintTheSameBytes) {
   const TempFolder reference, sharded;
   make_model(reference, kFiles / "reference/model.safetensors", "model.safetensors");
   for (const std::string& name : files_in(kFiles / "sharded")) {
@@ -73,7 +73,7 @@ TEST(PyTorchCommands, ShardsGiveTheSameBytes) {
   }
 }
 
-TEST(PyTorchCommands, AFileThatMeansHarmIsOneLine) {
+TEST(PyTorchCommands, RejectsAMaliciousPickleInOneLine) {
   const TempFolder folder;
   const std::string harm =
       pickled_call(pickled_global("posix", "system"), {pickled("touch harmed")});
@@ -85,7 +85,7 @@ TEST(PyTorchCommands, AFileThatMeansHarmIsOneLine) {
   EXPECT_FALSE(fs::exists(folder.path() / "harmed"));
 }
 
-TEST(PyTorchCommands, WhatIsLeftOutIsSaid) {
+TEST(PyTorchCommands, NotesSkippedTensors) {
   const TempFolder folder;
   const TorchTensor query = {.count = 256, .shape = {16, 16}, .strides = {16, 1}};
   const std::string sparse =

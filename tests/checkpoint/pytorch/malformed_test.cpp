@@ -1,4 +1,4 @@
-// Files that torch.save could not have written: each is one line of an error.
+// Files that torch.save could not have written: each gives a one-line error.
 #include "attnscope/checkpoint/pytorch/pytorch.h"
 
 #include <gtest/gtest.h>
@@ -241,7 +241,7 @@ TEST(MalformedPyTorch, RejectsMalformedFiles) {
   }
 }
 
-TEST(MalformedPyTorch, EveryCutIsAnError) {
+TEST(MalformedPyTorch, EveryTruncationIsAnError) {
   const std::string object = pickle(pickled_dict({{"t", pickled(TorchTensor())}}));
   for (const std::string& audio : {torch_archive(object, {{"0", six_floats()}}),
                                    torch_stream(object, {{"0", six_floats()}})}) {
@@ -252,14 +252,14 @@ TEST(MalformedPyTorch, EveryCutIsAnError) {
   }
 }
 
-// Each level names the one below a thousand times: 10^12 values in 4,000 opcodes.
-TEST(MalformedPyTorch, StopsWhereValuesAreInOneAnotherWithoutEnd) {
+// Each level refers to the one below a thousand times: 10^12 values in 4,000 opcodes.
+TEST(MalformedPyTorch, StopsAtExponentiallyNestedValues) {
   std::string level = pickled_list({pickled(1)});
   for (int depth = 1; depth <= 4; ++depth) {
     const std::string memo(1, static_cast<char>(depth));
     level += "q" + memo + "](";
     for (int times = 0; times < 1000; ++times) level += "h" + memo;
-    level += "e\x86";  // what is on the stack below becomes part of it
+    level += "e\x86";  // takes the values below it on the stack as its content
   }
   EXPECT_ERROR_SAYING(ErrorKind::format, parse_malformed(torch_archive(pickle(level), {})),
                       "contains more than 4000000 nested values");

@@ -66,7 +66,7 @@ TEST(Pickle, ReadsEveryScalar) {
   }
 }
 
-TEST(Pickle, ReadsContainersInAnyForm) {
+TEST(Pickle, ReadsContainersOfEveryOpcode) {
   const std::string one = of_bytes({'K', 1}), two = of_bytes({'K', 2}), three = of_bytes({'K', 3});
   const struct {
     std::string program;
@@ -92,7 +92,7 @@ TEST(Pickle, ReadsContainersInAnyForm) {
   }
 }
 
-TEST(Pickle, RemembersAndRecalls) {
+TEST(Pickle, StoresAndLoadsMemoEntries) {
   for (const std::string& program :
        {pickled("a") + of_bytes({'q', 7, 'h', 7, 0x86}),
         pickled("a") + of_bytes({'r', 0, 0, 0, 0xFF, 'j', 0, 0, 0, 0xFF, 0x86}),
@@ -105,13 +105,13 @@ TEST(Pickle, RemembersAndRecalls) {
   }
 }
 
-TEST(Pickle, AListMayHoldItself) {
+TEST(Pickle, AllowsAListThatContainsItself) {
   const std::string bytes = pickle(of_bytes({']', 'q', 0, 'h', 0, 'a'}));
   const Pickle got = read(bytes);
   EXPECT_EQ(got.at(got.root).items, std::vector{got.root});
 }
 
-TEST(Pickle, DescribesCallsInsteadOfMakingThem) {
+TEST(Pickle, RecordsCallsWithoutMakingThem) {
   const std::string made = pickled_global("__main__", "Config") + ")" + of_bytes({0x81}) + "}" +
                            pickled("lr") + of_bytes({'K', 3}) + "sb";
   const std::string bytes = pickle(made);
@@ -128,7 +128,7 @@ TEST(Pickle, DescribesCallsInsteadOfMakingThem) {
   EXPECT_EQ(called.at(called.at(called.root).callee).text, "__main__.Outer.Inner");
 }
 
-TEST(Pickle, NamesWhatNoCheckpointNeeds) {
+TEST(Pickle, RejectsGlobalsThatNoCheckpointNeeds) {
   const struct {
     const char *module, *name;
   } globals[] = {
@@ -175,7 +175,7 @@ TEST(Pickle, NamesWhatNoCheckpointNeeds) {
   }
 }
 
-TEST(Pickle, StepsOverWhatTrainingProgramsLeave) {
+TEST(Pickle, AllowsGlobalsOfTrainingPrograms) {
   const struct {
     const char *module, *name;
   } globals[] = {
@@ -200,7 +200,7 @@ TEST(Pickle, StepsOverWhatTrainingProgramsLeave) {
   for (const auto& [module, name] : globals) {
     EXPECT_TRUE(may_be_named(module, name)) << module << "." << name;
   }
-  // Words of the lists are not found in one another.
+  // A name must match a whole entry of the allow-list, not a part of one.
   EXPECT_FALSE(may_be_named("torch", ""));
   EXPECT_FALSE(may_be_named("torch", "Size Tensor"));
 }

@@ -28,7 +28,7 @@ std::vector<std::string> names_of(const FileContents& contents) {
   return names;
 }
 
-TEST(PyTorch, ViewsKeepTheirStrides) {
+TEST(PyTorch, KeepsTheStridesOfViews) {
   const struct {
     TorchTensor tensor;
     Shape strides;  // empty: row-major
@@ -59,7 +59,7 @@ TEST(PyTorch, ViewsKeepTheirStrides) {
   }
 }
 
-TEST(PyTorch, FindsTheModelAmongWhatTrainingKeeps) {
+TEST(PyTorch, FindsTheStateDictInTrainingCheckpoints) {
   int next = 0;
   const auto tensor = [&] { return pickled(TorchTensor{.key = std::to_string(next++)}); };
   const auto dict = [&](const std::vector<std::string>& names) {
@@ -92,7 +92,7 @@ TEST(PyTorch, FindsTheModelAmongWhatTrainingKeeps) {
        {"a", "layers.b", "my_orig_mod.c"}},
       {in("model", dict({"module._orig_mod.a"})), {"a"}},
       {pickled_list({tensor(), tensor()}), {"0", "1"}},
-      // Python 2 gives an OrderedDict its items when it is called.
+      // Python 2 passes its items to OrderedDict() as an argument.
       {pickled_call(pickled_global("collections", "OrderedDict"),
                     {pickled_list({pickled_list({pickled("a"), tensor()})})}),
        {"a"}},
@@ -111,7 +111,7 @@ TEST(PyTorch, FindsTheModelAmongWhatTrainingKeeps) {
   }
 }
 
-TEST(PyTorch, HyperparametersBecomeAConfig) {
+TEST(PyTorch, ConvertsHyperparametersToAConfig) {
   const std::string tensor = pickled(TorchTensor());
   const auto config_of = [&](const std::string& hparams) {
     return parse_saved(torch_archive(pickle(pickled_dict({{"model", pickled_dict({{"t", tensor}})},
@@ -133,13 +133,13 @@ TEST(PyTorch, HyperparametersBecomeAConfig) {
               "best": null, "none": null, "on": true, "sizes": [1, "x"]})"));
   EXPECT_EQ(config_of(pickled_dict({{"num_layers", pickled(4)}})), std::nullopt);
   EXPECT_EQ(config_of(pickled(4)), std::nullopt);
-  // It ends where a value is part of itself.
+  // Conversion ends at a value that contains itself.
   EXPECT_TRUE(
       config_of("}q\1(" + pickled("model_class") + pickled("A") + pickled("self") + "h\1u"));
 }
 
-// What is read over the network costs time: a tensor's bytes are fetched when a command wants them.
-TEST(PyTorch, AsksForLittleMoreThanThePickle) {
+// Network reads are slow: the bytes of a tensor are fetched only when a command needs them.
+TEST(PyTorch, RequestsLittleMoreThanThePickle) {
   const TorchTensor large = {.count = 1 << 20, .shape = {1 << 20}, .strides = {1}};
   const std::string object = pickle(pickled_dict({{"t", pickled(large)}}));
   const std::map<std::string, std::string> storages = {{"0", std::string(4 << 20, '\1')}};
@@ -149,11 +149,11 @@ TEST(PyTorch, AsksForLittleMoreThanThePickle) {
     const auto count = [&](std::span<const std::byte> part) { asked += part.size(); };
     parse_pytorch(std::as_bytes(std::span(file)), "model.pt", count);
     EXPECT_GT(asked, object.size());
-    EXPECT_LT(asked, std::size_t{400'000});  // a pickle is asked for in steps of 64 kB
+    EXPECT_LT(asked, std::size_t{400'000});  // a pickle is requested in steps of 64 kB
   }
 }
 
-// ---- Files of torch itself: tools/make_pytorch_files.py
+// ---- Files written by torch: tools/make_pytorch_files.py
 
 /// Name, dtype, shape and the bytes of the elements in row-major order.
 std::map<std::string, std::string> rows_of(const Checkpoint& checkpoint) {
@@ -176,7 +176,7 @@ std::map<std::string, std::string> rows_of(const Checkpoint& checkpoint) {
   return rows;
 }
 
-TEST(PyTorch, EveryFormHoldsTheSameTensors) {
+TEST(PyTorch, EveryFormatHasTheSameTensors) {
   const auto expected = rows_of(Checkpoint::open(kFiles / "reference"));
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kFiles)) {
@@ -194,7 +194,7 @@ TEST(PyTorch, EveryFormHoldsTheSameTensors) {
   EXPECT_EQ(files, 14);
 }
 
-TEST(PyTorch, EveryDTypeIsReadAndOthersAreNoted) {
+TEST(PyTorch, ReadsEveryDTypeAndNotesOthers) {
   const Checkpoint checkpoint = Checkpoint::open(kFiles / "dtypes.pt");
   EXPECT_EQ(rows_of(checkpoint), rows_of(Checkpoint::open(kFiles / "dtypes.safetensors")));
   std::vector<std::string> notes;

@@ -1,5 +1,5 @@
-// Trained checkpoints of torch.save, with what is known of their attention. They are not part of
-// the repository: the tests are skipped without them.
+// Trained torch.save checkpoints whose attention has known properties. The checkpoints are not part
+// of the repository: without them the tests are skipped.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -25,7 +25,7 @@ std::vector<T> values_of(const Checkpoint& file, const std::string& name) {
   return values;
 }
 
-/// One field of every head's row: of layer 0's heads, then layer 1's, ...
+/// One field of every head's row: the heads of layer 0, then of layer 1, ...
 std::vector<double> field_of(const json& report, const char* field) {
   std::vector<double> values;
   for (const json& row : report.at("rows")) {
@@ -34,8 +34,9 @@ std::vector<double> field_of(const json& report, const char* field) {
   return values;
 }
 
-// The checkpoint's hyperparameters are its config; the figures are a notebook's of the same model.
-TEST(TrainedPyTorch, DaisysMapsHaveTheRanksAndColumnsThatAreExpected) {
+// The config comes from the checkpoint's hyperparameters. The expected values come from a notebook
+// on the same model.
+TEST(TrainedPyTorch, DaisyMapsHaveTheExpectedRanksAndEnergyColumns) {
   const std::string folder = kModels + "daisy-tiny/";
   if (!fs::exists(folder)) GTEST_SKIP() << "no " << folder;
   const Checkpoint expected = Checkpoint::open(folder + "expected.safetensors");
@@ -57,10 +58,10 @@ TEST(TrainedPyTorch, DaisysMapsHaveTheRanksAndColumnsThatAreExpected) {
   EXPECT_EQ(field_of(eight, "columns"), mean(values_of<float>(expected, "average8.columns90")));
 }
 
-/// A reaction whose every character is a token, but for the arrow.
+/// A chemical reaction: every character is one token, except the arrow `>>`.
 struct Reaction {
   Words tokens = {"[CLS]"};
-  std::size_t arrow = 0;  // the place of the token ">>"
+  std::size_t arrow = 0;  // position of the token ">>"
 
   explicit Reaction(const std::string& text) {
     for (std::size_t at = 0; at < text.size(); ++at) {
@@ -76,7 +77,7 @@ struct Reaction {
   }
 };
 
-/// Token ids by the line of each token in vocab.txt.
+/// Token ids: line numbers of the tokens in vocab.txt.
 std::string ids_of(const Words& tokens, const std::string& vocabulary) {
   const Words known = lines_of(read_file(vocabulary));
   std::string ids;
@@ -87,10 +88,10 @@ std::string ids_of(const Words& tokens, const std::string& vocabulary) {
   return ids;
 }
 
-// RXNMapper reads atom maps from this head. The product is two reactants joined where iodine was.
-// Source: Schwaller et al., "Extraction of organic chemistry grammar from unsupervised learning of
-// chemical reactions", Science Advances 2021.
-TEST(TrainedPyTorch, RxnmappersHeadMapsProductAtomsToReactantAtoms) {
+// RXNMapper derives its atom mapping from this head. The product joins the two reactants at the
+// atom that iodine was bound to. Source: Schwaller et al., "Extraction of organic chemistry grammar
+// from unsupervised learning of chemical reactions", Science Advances 2021.
+TEST(TrainedPyTorch, RxnmapperHeadMapsProductAtomsToReactantAtoms) {
   const std::string folder = kModels + "rxnmapper-albert/";
   if (!fs::exists(folder)) GTEST_SKIP() << "no " << folder;
   const std::string iodide = "CC(C)I", amine = "Nc1cccc2c1CCO2";
@@ -113,8 +114,8 @@ TEST(TrainedPyTorch, RxnmappersHeadMapsProductAtomsToReactantAtoms) {
       const float* row = map + product * tokens;
       if (reaction.is_atom(reactant) && row[reactant] > row[most]) most = reactant;
     }
-    const std::size_t place = product - reaction.arrow - 1;  // in the product
-    const std::size_t kept = iodide.size() - 1;              // without its iodine
+    const std::size_t place = product - reaction.arrow - 1;  // position within the product
+    const std::size_t kept = iodide.size() - 1;              // atoms without iodine
     EXPECT_EQ(most, place < kept ? 1 + place : first_of_amine + place - kept)
         << reaction.tokens[product] << " at " << place;
     ++atoms;

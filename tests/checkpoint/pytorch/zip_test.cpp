@@ -15,7 +15,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
-/// The directory, and every entry's own header.
+/// Reads the directory and the local header of every entry.
 void read_all(const std::string& archive) {
   const auto bytes = bytes_of(archive);
   for (const auto& [name, entry] : read_zip_directory(bytes, {"file.pt"})) {
@@ -30,12 +30,12 @@ std::string content_of(const std::string& archive, const std::string& name) {
   return {reinterpret_cast<const char*>(stored.data()), stored.size()};
 }
 
-/// `text` with `bytes` in place of what is there.
+/// `text` with `bytes` written over its content at `place`.
 std::string with(std::string text, std::size_t place, const std::string& bytes) {
   return text.replace(place, bytes.size(), bytes);
 }
 
-/// An archive whose numbers stand in zip64 records, as those of large files do.
+/// An archive whose sizes and offsets are in zip64 records, like those of large files.
 std::string zip64_bytes(const std::string& name, const std::string& content) {
   const std::string extra = little_endian(0x4246, 2) + little_endian(2, 2) + "zz" +
                             little_endian(1, 2) + little_endian(24, 2) +
@@ -57,7 +57,7 @@ std::string zip64_bytes(const std::string& name, const std::string& content) {
          std::string(12, '\xff') + std::string(2, '\0');
 }
 
-TEST(Zip, ReadsStoredEntriesWhereTheyLie) {
+TEST(Zip, MapsStoredEntriesWithoutACopy) {
   const std::string archive = zip_bytes({{.name = "a/one", .bytes = "first"},
                                          {.name = "a/", .bytes = ""},
                                          {.name = "a/two", .bytes = ""}});
@@ -162,7 +162,7 @@ TEST(Zip, RejectsMalformedArchives) {
   }
 }
 
-TEST(Zip, EveryCutIsAnError) {
+TEST(Zip, EveryTruncationIsAnError) {
   const std::string audio =
       zip_bytes({{.name = "a", .bytes = "first"}, {.name = "b", .bytes = "second"}});
   for (std::size_t length = 0; length < audio.size(); ++length) {
@@ -170,7 +170,7 @@ TEST(Zip, EveryCutIsAnError) {
   }
 }
 
-TEST(Inflate, UnpacksExactlyTheDeclaredBytes) {
+TEST(Inflate, ReturnsExactlyTheDeclaredBytes) {
   const std::string text(5000, 'a'), packed = test::deflated(text);
   const std::uint32_t crc = 0x4cf45976;
   const auto unpack = [&](const std::string& bytes, std::uint64_t size) {

@@ -8,7 +8,7 @@
 namespace attnscope {
 namespace {
 
-/// The definition, bit by bit.
+/// Reference implementation, bit by bit.
 unsigned number_at(BitPacking packing, int bits, const std::vector<std::uint8_t>& words,
                    std::int64_t index) {
   std::int64_t first = index * bits;
@@ -31,12 +31,13 @@ std::vector<std::uint8_t> random_bytes(std::int64_t count) {
   return bytes;
 }
 
-TEST(BitPacking, EveryWidthFromEveryPlace) {
+TEST(BitPacking, ReadsEveryWidthAtEveryOffset) {
   constexpr std::int64_t kCount = 77;
   for (const BitPacking packing : {BitPacking::dense, BitPacking::per_word}) {
     for (int bits = 1; bits <= 8; ++bits) {
       const std::int64_t words = packed_words(packing, bits, kCount);
-      const std::vector<std::uint8_t> bytes = random_bytes(words * 4);  // as many as there must be
+      // Exactly as many bytes as needed.
+      const std::vector<std::uint8_t> bytes = random_bytes(words * 4);
       for (std::int64_t first = 0; first < kCount; ++first) {
         for (const std::int64_t count : {std::int64_t{1}, (kCount - first) / 2, kCount - first}) {
           std::vector<std::uint8_t> got(static_cast<std::size_t>(count));
@@ -52,7 +53,7 @@ TEST(BitPacking, EveryWidthFromEveryPlace) {
   }
 }
 
-TEST(BitPacking, DownColumns) {
+TEST(BitPacking, ReadsDownColumns) {
   constexpr std::int64_t kRows = 45, kCols = 9;
   for (const BitPacking packing : {BitPacking::dense, BitPacking::per_word}) {
     for (int bits = 1; bits <= 8; ++bits) {
@@ -78,7 +79,8 @@ TEST(BitPacking, DownColumns) {
 TEST(BitPacking, CountsWords) {
   EXPECT_EQ(packed_words(BitPacking::dense, 3, 0), 0);
   EXPECT_EQ(packed_words(BitPacking::dense, 3, 32), 3);
-  EXPECT_EQ(packed_words(BitPacking::dense, 3, 11), 2);  // the eleventh reaches into the second
+  // The eleventh number extends into the second word.
+  EXPECT_EQ(packed_words(BitPacking::dense, 3, 11), 2);
   EXPECT_EQ(packed_words(BitPacking::per_word, 3, 10), 1);
   EXPECT_EQ(packed_words(BitPacking::per_word, 3, 11), 2);
   EXPECT_EQ(packed_words(BitPacking::dense, 4, 9), 2);

@@ -1,5 +1,4 @@
-// Commands on quantised checkpoints print what they print for a file that holds the dequantised
-// values.
+// Commands print the same for quantized checkpoints as for a file of the dequantized values.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -14,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A model of the same name, from the values that the library of its method makes of it.
+/// A model of the same name, with the values that the quantization library decodes.
 class Dequantized {
  public:
   explicit Dequantized(const std::string& name) : name_(name) {
@@ -32,10 +31,10 @@ class Dequantized {
   std::string name_;
 };
 
-/// Those that run: the others have two projections.
+/// Models that can run a text. The others have only two projections.
 const Words kWhole = {"awq", "fp8-blocks", "gptq-4", "int8", "nf4-nested", "packed-4"};
 
-/// Rows of both, which must be equal.
+/// Compares the rows of both models, which must be equal.
 void expect_equal_rows(const std::string& name, const std::string& command) {
   const Dequantized plain(name);
   EXPECT_EQ(report_of({command, data_path("quantized/" + name)})["rows"],
@@ -43,7 +42,7 @@ void expect_equal_rows(const std::string& name, const std::string& command) {
       << name << ": " << command;
 }
 
-TEST(Quantized, RowsAreThoseOfTheDequantizedValues) {
+TEST(Quantized, RowsEqualThoseOfDequantizedValues) {
   for (const std::string& name : kWhole) {
     for (const char* command : {"spectrum", "weights", "circuits"})
       expect_equal_rows(name, command);
@@ -53,7 +52,7 @@ TEST(Quantized, RowsAreThoseOfTheDequantizedValues) {
   }
 }
 
-TEST(Quantized, ForwardPassesAreThoseOfTheDequantizedValues) {
+TEST(Quantized, ForwardPassesEqualThoseOfDequantizedValues) {
   for (const std::string& name : kWhole) {
     const Dequantized plain(name);
     const auto predicted = [&](const std::string& model) {
@@ -68,7 +67,7 @@ TEST(Quantized, ForwardPassesAreThoseOfTheDequantizedValues) {
   }
 }
 
-TEST(Quantized, InfoSaysTheQuantizationOfEachTensor) {
+TEST(Quantized, InfoNamesTheQuantizationOfEachTensor) {
   const std::string query = "model.layers.0.self_attn.q_proj.weight";
   const json report = report_of({"info", data_path("quantized/nf4-nested")});
   EXPECT_EQ(report["models"][0]["dtype"], "NF4, blocks of 64, nested scales");
@@ -80,14 +79,14 @@ TEST(Quantized, InfoSaysTheQuantizationOfEachTensor) {
     EXPECT_EQ(row["dtype"], "NF4, blocks of 64, nested scales");
     EXPECT_EQ(row["shape"], json({64, 64}));
     EXPECT_EQ(row["role"], "q");
-    // Codes, a byte of scale for each 64 values, both tables, one scale of scales; and the state.
+    // Codes, one scale byte per 64 values, both tables, one scale of scales, and the state.
     EXPECT_GT(row["bytes"], 64 * 64 / 2 + 64 + 4 * 16 + 4 * 256 + 4);
     EXPECT_LT(row["bytes"], 3500);
   }
   EXPECT_TRUE(found);
 }
 
-TEST(Quantized, AFaultIsOneLine) {
+TEST(Quantized, ReportsErrorsInOneLine) {
   const TempFolder folder;
   TinyLlama model;
   model.config["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}};

@@ -1,5 +1,5 @@
-// Every checkpoint under tests/data/quantized against the values that the library of its method
-// makes of it; tools/make_quantized_files.py has written both.
+// Every checkpoint under tests/data/quantized, compared with the values that the quantization
+// library decodes. Both were written by tools/make_quantized_files.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::vector<float> all_values(const TensorView& tensor) {
   return values;
 }
 
-/// Bit for bit, but any NaN is like any other.
+/// Same bit pattern, or both NaN.
 bool is_same(float got, float wanted) {
   return std::isnan(wanted)
              ? std::isnan(got)
@@ -63,7 +63,7 @@ void expect_values(const TensorView& got, const TensorView& wanted, const std::s
     ASSERT_TRUE(is_same(whole.data()[at], expected[at]))
         << what << ", element " << at << ": " << whole.data()[at] << ", not " << expected[at];
   }
-  // Any block holds what the whole has there.
+  // Decoding any block gives the same values as decoding the whole matrix.
   for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>(1, 1), {3, 17}, {7, 33}}) {
     for (std::int64_t row = 0; row + rows <= got.rows(); row += 11) {
       for (std::int64_t col = 0; col + cols <= got.cols(); col += 13) {
@@ -93,13 +93,13 @@ void expect_reads(const Checkpoint& checkpoint, const TensorView& tensor, const 
   }
 }
 
-TEST(QuantizedGolden, ValuesAreThoseOfTheLibraries) {
+TEST(QuantizedGolden, ValuesEqualThoseOfTheLibraries) {
   const std::vector<fs::path> folders = cases();
   EXPECT_EQ(folders.size(), 30u);
   for (const fs::path& folder : folders) {
     const Checkpoint quantized = open_composed(folder);
     const Checkpoint values = Checkpoint::open(folder / "dequantized.safetensors");
-    // Every part is in a weight, and every weight is there.
+    // Every stored tensor belongs to a weight, and no weight is missing.
     EXPECT_EQ(quantized.tensors().size(), values.tensors().size()) << folder;
     std::size_t composed = 0;
     for (const CheckpointTensor& wanted : values.tensors()) {
@@ -115,7 +115,7 @@ TEST(QuantizedGolden, ValuesAreThoseOfTheLibraries) {
   }
 }
 
-/// Gives parts of a file, as far as they are asked for.
+/// Returns the requested ranges of a file.
 class PartsSource : public RangeSource {
  public:
   explicit PartsSource(fs::path path) : file_(path) {}
@@ -128,7 +128,7 @@ class PartsSource : public RangeSource {
   MappedFile file_;
 };
 
-/// Of a file elsewhere, whose other bytes are zero.
+/// A checkpoint with a remote file, whose bytes stay zero until they are requested.
 Checkpoint open_elsewhere(const fs::path& folder) {
   const fs::path path = folder / "model.safetensors";
   RemoteFile file{"model.safetensors", "far@1/model.safetensors", fs::file_size(path),
@@ -142,7 +142,7 @@ Checkpoint open_elsewhere(const fs::path& folder) {
   return checkpoint;
 }
 
-TEST(QuantizedGolden, SomeOutputsTakeTheirOwnBytesAlone) {
+TEST(QuantizedGolden, ReadsOnlyTheBytesOfTheRequestedOutputs) {
   for (const char* name : {"awq", "gptq-2", "gptq-3", "gptq-4", "gptq-4-any-order", "gptq-8"}) {
     const Checkpoint here = open_composed(data_folder() / name);
     for (const CheckpointTensor& tensor : here.tensors()) {
@@ -171,7 +171,7 @@ TEST(QuantizedGolden, SomeOutputsTakeTheirOwnBytesAlone) {
   }
 }
 
-TEST(QuantizedGolden, TheOutputSaysTheQuantization) {
+TEST(QuantizedGolden, StorageNameDescribesTheQuantization) {
   const struct {
     const char* folder;
     const char* words;

@@ -1,5 +1,5 @@
-// Parts of weights that contradict each other, named by their fault: each is refused in one line
-// that names the file, the tensor and the fault.
+// Weights whose parts contradict each other. Each is rejected with one line that names the file,
+// the tensor and the error.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace attnscope::test {
 namespace {
 
-TEST(QuantizedMalformed, TheSamplesAreSound) {
+TEST(QuantizedMalformed, UnchangedSamplesAreValid) {
   for (const QuantizedSample& sample :
        {fp8(), gptq(), awq(), four_bits(), nested(), int8(), packed(), mxfp4()}) {
     const TempFolder folder;
@@ -23,7 +23,7 @@ TEST(QuantizedMalformed, TheSamplesAreSound) {
   }
 }
 
-TEST(QuantizedMalformed, EachIsRefusedInOneLine) {
+TEST(QuantizedMalformed, RejectsEachWithOneLine) {
   const struct {
     const char* fault;
     QuantizedSample sample;
@@ -156,7 +156,7 @@ TEST(QuantizedMalformed, EachIsRefusedInOneLine) {
   }
 }
 
-TEST(QuantizedMalformed, VariantsThatAreNotReadAreNamed) {
+TEST(QuantizedMalformed, NamesUnsupportedVariants) {
   const struct {
     const char* variant;
     QuantizedSample sample;
@@ -182,8 +182,8 @@ TEST(QuantizedMalformed, VariantsThatAreNotReadAreNamed) {
   }
 }
 
-// The list is tensor data: it is looked at where it is used.
-TEST(QuantizedMalformed, AnIndexOutOfRangeIsFoundWhereItIsUsed) {
+// The index is tensor data, so it is checked only when it is used.
+TEST(QuantizedMalformed, ReportsAnIndexOutOfRangeWhenUsed) {
   std::vector<std::int32_t> groups(16, 1);
   for (const std::int32_t wrong : {2, -1, INT32_MIN}) {
     groups[11] = wrong;

@@ -14,8 +14,8 @@
 namespace attnscope {
 namespace {
 
-/// All finite values of a 16-bit dtype that are not negative, ascending, which is the order of
-/// their patterns; then infinity.
+/// All finite non-negative values of a 16-bit dtype in ascending order, which is the order of their
+/// bit patterns, then infinity.
 std::vector<float> rounded_values(DType dtype, std::uint16_t infinity) {
   std::vector<std::uint16_t> patterns;
   for (std::uint32_t pattern = 0; pattern <= infinity; ++pattern) {
@@ -33,7 +33,7 @@ float rounded(DType dtype, float value) {
   return value;
 }
 
-/// Each value, what lies between it and the next, and both sides of that.
+/// Checks each value, the midpoint between it and the next, and both neighbors of the midpoint.
 void expect_nearest(DType dtype, std::uint16_t infinity) {
   const std::vector<float> values = rounded_values(dtype, infinity);
   for (std::size_t at = 0; at + 2 < values.size(); ++at) {
@@ -56,15 +56,15 @@ void expect_nearest(DType dtype, std::uint16_t infinity) {
   EXPECT_FALSE(std::signbit(rounded(dtype, 1e-45f)));
 }
 
-TEST(Rounding, EveryFloat16AndWhatLiesBetween) {
+TEST(Rounding, RoundsEveryFloat16AndMidpoint) {
   expect_nearest(DType::f16, 0x7C00);
   EXPECT_EQ(rounded(DType::f16, 65519.996f), 65504);
-  EXPECT_EQ(rounded(DType::f16, 65520), INFINITY);  // half way to what would be 2^16
+  EXPECT_EQ(rounded(DType::f16, 65520), INFINITY);  // halfway to what would be 2^16
 }
 
-TEST(Rounding, EveryBfloat16AndWhatLiesBetween) { expect_nearest(DType::bf16, 0x7F80); }
+TEST(Rounding, RoundsEveryBfloat16AndMidpoint) { expect_nearest(DType::bf16, 0x7F80); }
 
-TEST(Rounding, Float32IsKept) {
+TEST(Rounding, KeepsFloat32) {
   EXPECT_EQ(rounded(DType::f32, 1.1f), 1.1f);
   EXPECT_THROW(rounded(DType::f64, 1), std::invalid_argument);
 }

@@ -1,4 +1,4 @@
-// A sound weight of every method, to be changed into a faulty one.
+// A valid weight of every quantization method. Tests change it into an invalid one.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using nlohmann::json;
 
 using Tensors = std::vector<TensorToWrite>;
 
-/// A sound weight of one method, and changes that make it a faulty one.
+/// A valid weight of one method, and functions that make it invalid.
 struct QuantizedSample {
   json config;
   Tensors tensors;

@@ -1,4 +1,4 @@
-// Variants of which no library at hand writes files: values by their definition.
+// Variants that no available library writes. Expected values follow from the definitions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ TensorToWrite numbers(std::string name, std::string dtype, Shape shape,
   return {std::move(name), std::move(dtype), std::move(shape), bytes};
 }
 
-/// The values of the one weight that the parts make, and its dtype.
+/// The values and the dtype of the single weight that the parts form.
 struct Decoded {
   std::vector<float> values;
   DType dtype;
@@ -43,7 +43,7 @@ Decoded decoded(const json& config, const std::vector<TensorToWrite>& parts) {
   return {{matrix.data(), matrix.data() + matrix.rows() * matrix.cols()}, view.dtype};
 }
 
-TEST(QuantizedVariants, CompressedGroupsInAnyOrder) {
+TEST(QuantizedVariants, DecodesCompressedGroupsInAnyOrder) {
   json weights = {{"num_bits", 8}, {"type", "int"}, {"strategy", "group"}, {"group_size", 2}};
   const std::vector<TensorToWrite> parts = {
       numbers<std::uint8_t>("a.weight_packed", "I32", {1, 1}, {130, 131, 132, 133}),
@@ -56,13 +56,13 @@ TEST(QuantizedVariants, CompressedGroupsInAnyOrder) {
                    parts)
         .values;
   };
-  EXPECT_EQ(values(), (std::vector<float>{2, 3, 40, 50}));  // the list is not in use
+  EXPECT_EQ(values(), (std::vector<float>{2, 3, 40, 50}));  // the index is ignored without actorder
   weights["actorder"] = "group";
   EXPECT_EQ(values(), (std::vector<float>{20, 3, 40, 5}));
 }
 
-// Layers of a model may be quantised in several ways: that which fits is taken.
-TEST(QuantizedVariants, TheSchemeThatFits) {
+// Layers of a model may be quantized in several ways. The scheme that matches the tensors is used.
+TEST(QuantizedVariants, SelectsTheMatchingScheme) {
   const json config = {
       {"quant_method", "compressed-tensors"},
       {"config_groups",
@@ -76,7 +76,7 @@ TEST(QuantizedVariants, TheSchemeThatFits) {
   EXPECT_EQ(got.values, (std::vector<float>{4, 6, 8, 10, 0, -2, -4, -6}));
 }
 
-TEST(QuantizedVariants, ScalesThatArePowersOfTwo) {
+TEST(QuantizedVariants, DecodesPowerOfTwoScales) {
   const Decoded got =
       decoded({{"quant_method", "fp8"}},
               {numbers<std::uint8_t>("a.weight", "F8_E4M3", {1, 2}, {0x38, 0xB8}),  // 1, -1
@@ -85,7 +85,7 @@ TEST(QuantizedVariants, ScalesThatArePowersOfTwo) {
   EXPECT_EQ(got.dtype, DType::bf16);
 }
 
-TEST(QuantizedVariants, GptqWithoutAnIndexHasGroupsOfOneSize) {
+TEST(QuantizedVariants, GptqWithoutAnIndexUsesEqualGroups) {
   std::vector<std::uint32_t> words(2 * 8, 0x33333333);  // 16 inputs, 8 outputs, all 3
   const Decoded got = decoded(
       {{"quant_method", "gptq"}, {"group_size", 12}},

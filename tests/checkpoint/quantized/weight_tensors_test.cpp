@@ -1,4 +1,4 @@
-// Weights of which a part is missing, or the configuration that names their method.
+// Weights that lack a part, and checkpoints that lack the quantization config.
 #include <gtest/gtest.h>
 
 #include "tests/checkpoint/quantized/samples.h"
@@ -7,8 +7,8 @@
 namespace attnscope::test {
 namespace {
 
-// A part of a checkpoint is enough for what it holds.
-TEST(QuantizedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
+// A single shard of a checkpoint can be analyzed.
+TEST(QuantizedMalformed, SkipsAWeightWithAPartInAMissingShard) {
   const TempFolder folder;
   QuantizedSample two = gptq();
   for (TensorToWrite tensor : gptq().tensors) {
@@ -27,12 +27,12 @@ TEST(QuantizedMalformed, AWeightWithAPartInAMissingShardIsLeftOut) {
   EXPECT_EQ(checkpoint.find("b.qweight"), nullptr);
 }
 
-TEST(QuantizedMalformed, WithoutAConfigurationThePartsSpeak) {
+TEST(QuantizedMalformed, InfersTheMethodWithoutAConfig) {
   for (const QuantizedSample& sample : {fp8(), four_bits(), int8(), mxfp4()}) {
     const TempFolder folder;
     Checkpoint checkpoint =
         Checkpoint::open(folder.write("model.safetensors", safetensors_bytes(sample.tensors)));
-    if (sample.config["quant_method"] == "fp8") {  // then blocks are of 128 x 128
+    if (sample.config["quant_method"] == "fp8") {  // default block size: 128 x 128
       EXPECT_ERROR_SAYING(ErrorKind::format, checkpoint.compose_quantized("", "", "config.json"),
                           "[2, 2], expected [1, 1]");
       continue;

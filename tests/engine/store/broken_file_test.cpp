@@ -1,4 +1,4 @@
-// Files that are no store, or a broken one, or one that another program wrote.
+// Files that are not a store, are damaged, or were written by another program.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_F(CliStore, RefusesWhatIsNoStore) {
+TEST_F(CliStore, RejectsFilesThatAreNotAStore) {
   const std::string llama = data_path("llama");
   query(folder_.path() / "foreign", "CREATE TABLE t (x); INSERT INTO t VALUES (1)");
   query(folder_.path() / "numbered", "PRAGMA user_version = 1");
@@ -30,12 +30,12 @@ TEST_F(CliStore, RefusesWhatIsNoStore) {
     expect_refusal({"export", path}, kBadFile, {path});
     EXPECT_EQ(read_file(path), before);
   }
-  folder_.write("empty", "");  // as mktemp makes it
+  folder_.write("empty", "");  // as created by mktemp
   const std::string empty = (folder_.path() / "empty").string();
   EXPECT_EQ(output_of({"spectrum", llama, "--store", empty}), output_of({"spectrum", llama}));
 }
 
-TEST_F(CliStore, RefusesStoresOfOtherVersions) {
+TEST_F(CliStore, RejectsOtherVersions) {
   const Words command = {"spectrum", data_path("llama")};
   output_of(stored(command));
   for (const auto& [version, advice] :
@@ -49,7 +49,7 @@ TEST_F(CliStore, RefusesStoresOfOtherVersions) {
   }
 }
 
-TEST_F(CliStore, PlacesThatCannotBeWritten) {
+TEST_F(CliStore, RejectsPathsThatCannotBeWritten) {
   const std::string llama = data_path("llama"), root = folder_.path().string();
   Words paths = {root, root + "/absent/rows.sqlite"};
   if (fs::exists("/proc/self")) paths.push_back("/proc/rows.sqlite");
@@ -62,8 +62,8 @@ TEST_F(CliStore, PlacesThatCannotBeWritten) {
   EXPECT_FALSE(fs::exists(store())) << "made for nothing";
 }
 
-// As root everything may be written, so the store is opened by a process that is nobody.
-TEST_F(CliStore, AFolderInWhichNothingMayBeMadeIsSaidToBeThat) {
+// Root may write everywhere, so a process with the user `nobody` opens the store.
+TEST_F(CliStore, NamesAFolderThatIsNotWritable) {
   const fs::path place = folder_.path() / "closed";
   fs::create_directory(place);
   fs::permissions(place, fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_exec);
@@ -94,7 +94,7 @@ TEST_F(CliStore, AFolderInWhichNothingMayBeMadeIsSaidToBeThat) {
   EXPECT_FALSE(contains(said, "No such file")) << said;
 }
 
-TEST_F(CliStore, AStoreThatMayOnlyBeRead) {
+TEST_F(CliStore, ReadsAReadOnlyStore) {
   if (geteuid() == 0) GTEST_SKIP() << "root may write everything";
   const Words command = {"spectrum", data_path("llama")};
   const std::string plain = output_of(stored(command));
@@ -105,14 +105,14 @@ TEST_F(CliStore, AStoreThatMayOnlyBeRead) {
   fs::permissions(folder_.path(), fs::perms::owner_all);
 }
 
-TEST_F(CliStore, AFullDiskIsAnErrorAndFinishedRowsStay) {
+TEST_F(CliStore, FullDiskIsAnErrorAndKeepsFinishedRows) {
   const Words command = {"spectrum", TinyLlama(20).write(folder_, "model"), "--values"};
   const std::string plain = output_of(command);
   output_of(stored(command));
   const auto whole = fs::file_size(store());
   fs::remove(store());
   for (const std::uint64_t limit : {whole / 4, whole / 2, whole * 3 / 4}) {
-    // As though the disk had so much room: neither the file nor its log may grow further.
+    // Simulates a full disk: neither the file nor its log may grow further.
     const RunResult run = run_attnscope(stored(command), {.file_limit_bytes = limit});
     EXPECT_EQ(run.exit_code, kIo) << run.err;
     EXPECT_EQ(run.out, "");
@@ -127,7 +127,7 @@ TEST_F(CliStore, AFullDiskIsAnErrorAndFinishedRowsStay) {
   EXPECT_EQ(number("SELECT sum(computed) FROM runs"), 140);
 }
 
-TEST_F(CliStore, DamagedRowsAreRefused) {
+TEST_F(CliStore, RejectsDamagedRows) {
   const Words command = {"spectrum", data_path("llama")};
   output_of(stored(command));
   const std::string audio = read_file(store());
@@ -174,12 +174,12 @@ TEST_F(CliStore, DamagedRowsAreRefused) {
   }
 }
 
-TEST_F(CliStore, ViewsAreThoseOfWhoeverWroteLast) {
+TEST_F(CliStore, RestoresViewsThatAnotherProgramChanged) {
   const Words command = {"spectrum", data_path("llama")};
   const std::string plain = output_of(stored(command));
   const std::string views = "SELECT name, sql FROM sqlite_schema WHERE type = 'view' ORDER BY name";
   const auto own = query(store(), views);
-  // As a program with other measures would leave it, with what a user added.
+  // As if another version had written its views and a user had added tables.
   query(store(),
         "DROP VIEW spectrum; CREATE VIEW spectrum AS SELECT 1; DROP VIEW stored_rows; "
         "DROP VIEW mla; CREATE TABLE mla (x); CREATE VIEW zz AS SELECT 7 AS seven");
@@ -195,10 +195,10 @@ TEST_F(CliStore, ViewsAreThoseOfWhoeverWroteLast) {
   EXPECT_EQ(query(store(), views), own);
 }
 
-TEST_F(CliStore, AStoreOfAnEarlierProgramIsReadAndCompleted) {
+TEST_F(CliStore, ReadsAndCompletesAStoreOfAnEarlierVersion) {
   const Words command = {"spectrum", data_path("llama")};
   const std::string plain = output_of(stored(command));
-  // What has been added to the schema since its version was last raised.
+  // These indexes were added to the schema without a new schema version.
   query(store(), "DROP INDEX place_by_run; DROP INDEX model_by_description");
   EXPECT_EQ(exported(), plain);
   EXPECT_EQ(output_of(stored(command)), plain);
@@ -208,7 +208,7 @@ TEST_F(CliStore, AStoreOfAnEarlierProgramIsReadAndCompleted) {
             2);
 }
 
-TEST_F(CliStore, TriggersDoNotRun) {
+TEST_F(CliStore, DoesNotRunTriggers) {
   const Words command = {"spectrum", data_path("llama")};
   output_of(stored(command));
   query(store(), "CREATE TRIGGER t AFTER INSERT ON items BEGIN DELETE FROM items; END");

@@ -1,4 +1,4 @@
-// --store: the same bytes as without, and views that hold the rows.
+// --store: the same output as without it, and views that contain the rows.
 #include "attnscope/base/text.h"
 #include "tests/features/attention/attention_model.h"
 #include "tests/support/store_command.h"
@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_F(CliStore, EveryCommandPrintsTheSameBytesFreshFoundAndExported) {
+TEST_F(CliStore, EveryCommandPrintsTheSameBytesComputedFoundAndExported) {
   const std::string llama = data_path("llama"), gpt2 = data_path("gpt2"), qwen = data_path("qwen2"),
                     albert = data_path("albert");
   const Words commands[] = {
@@ -36,7 +36,7 @@ TEST_F(CliStore, EveryCommandPrintsTheSameBytesFreshFoundAndExported) {
       EXPECT_EQ(output_of(stored(asked)), plain);
       EXPECT_EQ(exported({"--format", format}), plain);
     }
-    // Three runs, of which the first computed everything.
+    // Of three runs, only the first computed items.
     EXPECT_GT(items(), 0);
     EXPECT_EQ(number("SELECT computed FROM runs WHERE id = 1"), items());
     EXPECT_EQ(number("SELECT sum(computed) FROM runs"), items());
@@ -69,7 +69,7 @@ TEST_F(CliStore, AllCommandsShareOneStore) {
   }
 }
 
-TEST_F(CliStore, ViewsHoldTheRows) {
+TEST_F(CliStore, ViewsContainTheRows) {
   const Words command = {"spectrum", data_path("llama"), data_path("gpt2"), "--per-head"};
   const json report = json::parse(output_of(stored(command + Words{"--format", "json"})));
   const auto rows = query(store(),
@@ -99,7 +99,7 @@ TEST_F(CliStore, ViewsHoldTheRows) {
   }
 }
 
-/// The means of a view are those that the command prints, to rounding.
+/// The means in a view equal the printed ones up to rounding.
 void expect_means(const json& rows, const std::vector<std::vector<std::string>>& of_view,
                   const Words& fields) {
   std::size_t found = 0;
@@ -118,9 +118,9 @@ void expect_means(const json& rows, const std::vector<std::vector<std::string>>&
   EXPECT_EQ(found, of_view.size());
 }
 
-TEST_F(CliStore, ViewsOfAttentionHoldTheMeans) {
+TEST_F(CliStore, ViewsOfAttentionContainTheMeans) {
   const std::string shard = folder_.write("t.bin", shard_bytes(random_tokens(1200, 48))).string();
-  // Windows of 8: two batches.
+  // Windows of 8 tokens form two batches.
   const Words windows = {"--token-file", shard, "--length", "8", "--sequences", "70"};
   const Words command = Words{"attention", tiny_model("gpt2"), "--format", "json"} + windows;
   const json rows = json::parse(output_of(stored(command)))["rows"];
@@ -141,13 +141,13 @@ TEST_F(CliStore, ViewsOfAttentionHoldTheMeans) {
                scores);
 }
 
-TEST_F(CliStore, AMeasureThatATextHasNotIsNull) {
+TEST_F(CliStore, AMeasureThatDoesNotApplyIsNull) {
   output_of(stored({"attention", tiny_model("gpt2"), "--tokens", "3"}));
   EXPECT_EQ(number("SELECT count(*) FROM attention WHERE head IS NOT NULL"),
             number("SELECT count(*) FROM attention WHERE previous_token IS NULL AND head >= 0"));
 }
 
-TEST_F(CliStore, QueriesOfTheDocumentationRunAndRankNoNull) {
+TEST_F(CliStore, DocumentedQueriesRunAndSkipNulls) {
   TinyLlama broken(2);
   set_element(broken.attention(0, 'k'), 0, 0, std::numeric_limits<float>::quiet_NaN());
   const std::string nan = broken.write(folder_, "nan"), llama = data_path("llama");

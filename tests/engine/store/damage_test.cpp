@@ -1,4 +1,4 @@
-// What is read from a damaged file is what was written, or it is an error.
+// A damaged file gives the rows that were written, or an error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string bytes_of(const std::string& path) {
 
 class DamagedStore : public StoreTest {
  protected:
-  /// Sets of several analyses, parameters, models and runs, on some dozens of pages.
+  /// Sets of several analyses, parameters, models and runs, on dozens of pages.
   void write_sets() const {
     Store store = open();
     for (const double threshold : {0.5, 0.9}) {
@@ -44,7 +44,7 @@ class DamagedStore : public StoreTest {
     }
   }
 
-  /// All that an export can print.
+  /// Everything that an export can print.
   static std::string text_of(Store& store) {
     std::string text;
     const auto add = [&](const Record& record) { text += record_text(record) + "\n"; };
@@ -70,7 +70,7 @@ class DamagedStore : public StoreTest {
   }
 };
 
-/// A fault of a disk, a copy or a cable: bytes, pages or the end.
+/// Damage by a disk, a copy or a transfer: changed bytes, changed pages or a truncated file.
 std::string damage(std::string bytes, std::mt19937_64& random) {
   const auto below = [&](std::size_t end) { return static_cast<std::size_t>(random() % end); };
   const std::size_t pages = bytes.size() / kPage_bytes;
@@ -78,20 +78,20 @@ std::string damage(std::string bytes, std::mt19937_64& random) {
     return bytes.begin() + static_cast<std::ptrdiff_t>(number * kPage_bytes);
   };
   switch (below(6)) {
-    case 0:  // bits here and there
+    case 0:  // single bits
       for (std::size_t count = 1 + below(64); count > 0; --count) {
         char& byte = bytes[below(bytes.size())];
         byte = static_cast<char>(byte ^ (1 << below(8)));
       }
       break;
-    case 1: {  // bytes in a row
+    case 1: {  // consecutive bytes
       const std::size_t at = below(bytes.size()), count = 1 + below(64);
       for (std::size_t byte = at; byte < std::min(at + count, bytes.size()); ++byte) {
         bytes[byte] = static_cast<char>(random());
       }
       break;
     }
-    case 2:  // the head of a page: what it holds, and how much
+    case 2:  // the header of a page: its type and its cell count
       bytes[below(pages) * kPage_bytes + below(16)] = static_cast<char>(random());
       break;
     case 3: std::fill_n(page(below(pages)), kPage_bytes, '\0'); break;
@@ -125,7 +125,7 @@ TEST_F(DamagedStore, GivesEveryRowOrAnError) {
       EXPECT_EQ(text_of(store), whole);
     } catch (const Error& error) {
       ++refused;
-      // Another version is one where the number of the version was hit.
+      // The error kind is unsupported if the damage hit the version number.
       EXPECT_TRUE(error.kind() == ErrorKind::format || error.kind() == ErrorKind::unsupported)
           << error.what();
     }
@@ -133,7 +133,7 @@ TEST_F(DamagedStore, GivesEveryRowOrAnError) {
   EXPECT_GT(refused, 200);
 }
 
-TEST_F(DamagedStore, AHashOnWhichIndexAndTableDifferIsRefused) {
+TEST_F(DamagedStore, RejectsAHashThatDiffersBetweenIndexAndTable) {
   {
     Store store = open();
     store.begin(run());
@@ -141,7 +141,7 @@ TEST_F(DamagedStore, AHashOnWhichIndexAndTableDifferIsRefused) {
     places[0].tensors[0].hash = "hash of the tensor";
     store.save("a", outcomes(), places);
   }
-  // It stands in the table and in its index: one of the two is damaged.
+  // The hash is in the table and in its index, and one of the two is damaged.
   std::string bytes = bytes_of(path());
   std::size_t copies = 0;
   for (std::size_t at = 0; (at = bytes.find("hash of the tensor", at)) != std::string::npos; ++at) {
@@ -156,7 +156,7 @@ TEST_F(DamagedStore, AHashOnWhichIndexAndTableDifferIsRefused) {
   EXPECT_EQ(copies, 2u);
 }
 
-TEST_F(DamagedStore, ADamagedLogTakesBackWhatWasKeptLast) {
+TEST_F(DamagedStore, ADamagedLogLosesOnlyTheLatestItems) {
   constexpr std::int64_t kItems = 12;
   Store store = open();
   store.begin(run());
@@ -174,7 +174,7 @@ TEST_F(DamagedStore, ADamagedLogTakesBackWhatWasKeptLast) {
     folder_.write("damaged", bytes_of(path()));
     folder_.write("damaged-wal", damaged);
     Store reader = Store::open_to_read(path("damaged"));
-    if (reader.sets().empty()) continue;  // it was hit before the first item
+    if (reader.sets().empty()) continue;  // the damage precedes the first item
     const ReadSet set = read_set(reader, 1);
     for (std::size_t at = 0; at < set.rows.size(); ++at) {
       EXPECT_EQ(set.rows[at].layer, static_cast<std::int64_t>(at));

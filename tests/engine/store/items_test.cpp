@@ -1,4 +1,4 @@
-// What a store takes for the same item: nothing is computed twice, and no row is wrong.
+// Which inputs a store treats as the same item: nothing is computed twice, and no row is wrong.
 #include <cstring>
 
 #include "tests/support/store_command.h"
@@ -19,7 +19,7 @@ TEST_F(CliStore, OnlyAChangedTensorIsRecomputed) {
   EXPECT_EQ(exported(), output_of({"spectrum", path})) << "the old rows have left the views";
 }
 
-TEST_F(CliStore, AChangeThatKeepsSizeAndTimeIsSeen) {
+TEST_F(CliStore, DetectsAChangeThatKeepsSizeAndTime) {
   TinyLlama model(1);
   const std::string path = model.write(folder_, "model");
   expect_computed({"spectrum", path}, 7);
@@ -31,7 +31,7 @@ TEST_F(CliStore, AChangeThatKeepsSizeAndTimeIsSeen) {
   expect_computed({"spectrum", path}, 1);
 }
 
-TEST_F(CliStore, TheSameContentIsFoundWhereverItLies) {
+TEST_F(CliStore, FindsTheSameContentAtAnotherPath) {
   const TinyLlama model(2);
   const std::string path = model.write(folder_, "model");
   expect_computed({"spectrum", path}, 14);
@@ -43,12 +43,12 @@ TEST_F(CliStore, TheSameContentIsFoundWhereverItLies) {
   EXPECT_EQ(exported(), output_of({"spectrum", path, copy}));
 }
 
-TEST_F(CliStore, EqualContentOfOneRunIsComputedOnce) {
+TEST_F(CliStore, ComputesEqualContentOnceInOneRun) {
   const TinyLlama model(2);
   expect_computed({"spectrum", model.write(folder_, "a"), model.write(folder_, "b")}, 14);
 }
 
-TEST_F(CliStore, WhatDecidesTheNumbersIsPartOfTheItem) {
+TEST_F(CliStore, ItemsIncludeEveryParameterThatChangesTheNumbers) {
   const std::string path = TinyLlama(2).write(folder_, "model");
   const Words spectrum = {"spectrum", path, "--matrix", "q,k"};
   expect_computed(spectrum, 4);
@@ -66,7 +66,7 @@ TEST_F(CliStore, WhatDecidesTheNumbersIsPartOfTheItem) {
   }
 }
 
-TEST_F(CliStore, TheVariantOfACircuitIsPartOfTheItem) {
+TEST_F(CliStore, ItemsIncludeTheVariantOfACircuit) {
   TinyLlama model(2);
   for (int layer = 0; layer < 2; ++layer) {
     model.tensors.push_back(random_tensor(
@@ -90,7 +90,7 @@ TEST_F(CliStore, TheVariantOfACircuitIsPartOfTheItem) {
   changed({}, 0);
 }
 
-TEST_F(CliStore, HowATensorIsCutIsPartOfTheItem) {
+TEST_F(CliStore, ItemsIncludeHowATensorIsSplit) {
   TinyLlama model(1);
   const Words options = {"--matrix", "q", "--per-head"};
   expect_computed(Words{"spectrum", model.write(folder_, "model")} + options, 1);
@@ -100,7 +100,7 @@ TEST_F(CliStore, HowATensorIsCutIsPartOfTheItem) {
   expect_computed(Words{"spectrum", model.write(folder_, "model")} + options, 1);
 }
 
-TEST_F(CliStore, AScaleBesideAWeightMakesItAnotherOne) {
+TEST_F(CliStore, ItemsIncludeTheScaleOfAQuantizedWeight) {
   TinyLlama model(1);
   model.attention(0, 'q') = zero_tensor(TinyLlama::attention_name(0, 'q'), "F8_E4M3", 8, {16, 16});
   const Words command = {"spectrum", model.write(folder_, "model"), "--matrix", "q"};
@@ -111,7 +111,7 @@ TEST_F(CliStore, AScaleBesideAWeightMakesItAnotherOne) {
   expect_computed(command, 1);
 }
 
-TEST_F(CliStore, SkippedMatricesAndNotesComeBack) {
+TEST_F(CliStore, RestoresSkippedMatricesAndNotes) {
   TinyLlama model(2);
   set_element(model.attention(0, 'q'), 1, 2, std::numeric_limits<float>::quiet_NaN());
   const std::string path = model.write(folder_, "model");
@@ -122,7 +122,7 @@ TEST_F(CliStore, SkippedMatricesAndNotesComeBack) {
     EXPECT_EQ(output_of(stored(command)), plain);
     EXPECT_EQ(exported({"--format", format}), plain);
   }
-  // A note goes to stderr each time.
+  // A note goes to stderr in each run.
   const Words fd = {"weights", path, "--matrix", "v", "--histogram", "--bins", "fd"};
   const RunResult plain = run_attnscope(fd);
   for (int time = 0; time < 2; ++time) EXPECT_EQ(run_attnscope(stored(fd)).err, plain.err);

@@ -1,4 +1,4 @@
-// Sets and their rows, read back.
+// Sets and their rows, read from a store.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 namespace attnscope::test {
 namespace {
 
-TEST_F(StoreTest, RowsComeInTheOrderInWhichTheyArePrinted) {
+TEST_F(StoreTest, ReturnsRowsInTheOrderOfTheOutput) {
   const auto put = [](Store& store, const std::string& name, std::optional<std::int64_t> layer,
                       const std::string& matrix, std::int64_t position, std::size_t model = 0) {
     std::vector<StoredPlace> places = place(0);
@@ -45,7 +45,7 @@ TEST_F(StoreTest, RowsComeInTheOrderInWhichTheyArePrinted) {
   EXPECT_EQ(order(store), "0:-1w 0:0q 0:0k 0:1q 0:1k 0:1o 0:1x 1:1q ") << "as usual";
 }
 
-TEST_F(StoreTest, ReadsOneMomentWhateverOthersWrite) {
+TEST_F(StoreTest, ReadsOneSnapshotDuringWrites) {
   Store writer = open();
   writer.begin(run());
   writer.save("a", outcomes(), place(0));
@@ -66,7 +66,7 @@ TEST_F(StoreTest, ReadsOneMomentWhateverOthersWrite) {
   EXPECT_EQ(read_set(reader, 1).rows.size(), 2u);
 }
 
-TEST_F(StoreTest, WhatACallerThrowsEndsTheReading) {
+TEST_F(StoreTest, AnExceptionOfTheCallerEndsTheReading) {
   Store store = open();
   store.begin(run());
   store.save("a", outcomes(), place(0));

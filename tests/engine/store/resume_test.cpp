@@ -1,4 +1,4 @@
-// Runs that are stopped at any moment, and go on where they were.
+// Runs that are stopped at any moment and resume.
 #include <csignal>
 #include <random>
 #include <thread>
@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr long kResumeLayers = 24, kMatrices = 7, kItems = kResumeLayers * kMatrices;
 
-/// A Llama whose matrices take some milliseconds each, all of them a second or two.
+/// A Llama whose matrices take a few milliseconds each, and a second or two in total.
 class LongStoredRun : public testing::Test {
  protected:
   LongStoredRun() {
@@ -48,7 +48,7 @@ class LongStoredRun : public testing::Test {
   Words stored() const { return command_ + Words{"--store", store().string()}; }
   long number(const std::string& sql) const { return query_number(store(), sql); }
 
-  /// The store's items; 0 before it has any table.
+  /// Number of items in the store; 0 before it has tables.
   long items() const {
     if (!fs::exists(store())) return 0;
     try {
@@ -58,8 +58,8 @@ class LongStoredRun : public testing::Test {
     }
   }
 
-  /// Every item is there, and no run computed one that was there when it came to it. What was in
-  /// flight when a run was killed left no trace: at most one item for each of its threads.
+  /// Every item is present, and no run recomputed a stored item. A killed run leaves no trace of
+  /// the items in progress, which are at most one per thread.
   void expect_whole() const {
     EXPECT_EQ(items(), kItems);
     EXPECT_EQ(number("SELECT sum(computed) FROM runs"), kItems);
@@ -74,11 +74,11 @@ class LongStoredRun : public testing::Test {
 
   TempFolder folder_;
   Words command_;
-  std::string plain_;        // what an unbroken run without a store prints
-  Clock::duration whole_{};  // how long that took
+  std::string plain_;        // output of an uninterrupted run without a store
+  Clock::duration whole_{};  // its duration
 };
 
-TEST_F(LongStoredRun, KilledAtTwentyMomentsItGoesOnAndPrintsTheSameBytes) {
+TEST_F(LongStoredRun, ResumesAfterTwentyKillsAndPrintsTheSameBytes) {
   constexpr int kKills = 20;
   std::mt19937_64 random(1);
   const auto up_to = [&](Clock::duration most) {
@@ -89,7 +89,7 @@ TEST_F(LongStoredRun, KilledAtTwentyMomentsItGoesOnAndPrintsTheSameBytes) {
   long before = 0;
   while (kills < kKills) {
     RunningCommand run(stored());
-    // Most moments lie in the work, some in the opening of the store.
+    // Most kills fall into the computation, some into the opening of the store.
     if (kills % 4 != 0) {
       run.wait_until([&] { return items() > before; });
     }
@@ -105,7 +105,7 @@ TEST_F(LongStoredRun, KilledAtTwentyMomentsItGoesOnAndPrintsTheSameBytes) {
       before = after;
       continue;
     }
-    // It was done before the moment came: all is well, and a new one begins.
+    // The run finished before the kill, which is valid. A new run starts.
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, plain_);
     ASSERT_LT(++finished, 20);
@@ -130,7 +130,7 @@ TEST_F(LongStoredRun, AnInterruptKeepsFinishedRows) {
   EXPECT_FALSE(contains(result.err, "error")) << result.err;
   const long kept = items();
   EXPECT_GE(kept, 5);
-  // What is finished can be printed already.
+  // Finished rows can already be exported.
   const CsvTable rows = csv_of({"export", store().string()});
   EXPECT_GE(rows.rows.size(), 5u);
   EXPECT_EQ(output_of(stored()), plain_);
@@ -148,7 +148,7 @@ TEST_F(LongStoredRun, TwoProcessesShareOneStore) {
   }
   EXPECT_EQ(items(), kItems);
   EXPECT_EQ(number("SELECT count(*) FROM places"), kItems);
-  // Both may have worked on an item at the same time; whoever was later used or kept the first.
+  // Both may have computed the same item. The later one uses or keeps the first result.
   EXPECT_EQ(number("SELECT min(computed + found) FROM runs"), kItems);
   EXPECT_EQ(output_of({"export", store().string(), "--format", "csv"}), plain_);
 }

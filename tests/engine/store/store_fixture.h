@@ -1,4 +1,4 @@
-// Runs, places and rows that are small enough to be written down.
+// Runs, places and rows that are small enough for tests to list.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The store by itself: what is kept comes back, once, and what is not a store is refused.
+// The store alone: it returns what was saved, once, and rejects files that are not a store.
 #include "attnscope/engine/store/store.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_F(StoreTest, GivesBackWhatItKeptAlsoToALaterRun) {
+TEST_F(StoreTest, ReturnsSavedOutcomesAlsoToALaterRun) {
   {
     Store store = open();
     store.begin(run());
@@ -31,7 +31,7 @@ TEST_F(StoreTest, GivesBackWhatItKeptAlsoToALaterRun) {
   EXPECT_FALSE(store.find("a", place(0))) << "of other parameters";
 }
 
-TEST_F(StoreTest, IsOneFileWhenNobodyHasItOpen) {
+TEST_F(StoreTest, IsOneFileWhenClosed) {
   {
     Store store = open();
     store.begin(run());
@@ -40,7 +40,7 @@ TEST_F(StoreTest, IsOneFileWhenNobodyHasItOpen) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
 
-TEST_F(StoreTest, TheFirstOutcomesStay) {
+TEST_F(StoreTest, KeepsTheFirstOutcomes) {
   Store store = open(), other = open();
   store.begin(run());
   other.begin(run());
@@ -50,7 +50,7 @@ TEST_F(StoreTest, TheFirstOutcomesStay) {
   EXPECT_EQ(read_set(store, 1).rows.size(), 1u);
 }
 
-TEST_F(StoreTest, AnItemMayStandAtSeveralPlaces) {
+TEST_F(StoreTest, AllowsAnItemAtSeveralPlaces) {
   Store store = open();
   store.begin(run());
   std::vector<StoredPlace> both = place(0);
@@ -65,7 +65,7 @@ TEST_F(StoreTest, AnItemMayStandAtSeveralPlaces) {
   expect_outcomes(set.rows[1].outcomes, outcomes());
 }
 
-TEST_F(StoreTest, APlaceHasTheRowsOfItsLastItem) {
+TEST_F(StoreTest, APlaceHasTheRowsOfItsLatestItem) {
   Store store = open();
   store.begin(run());
   store.save("a", outcomes(0.1), place(0));
@@ -76,7 +76,7 @@ TEST_F(StoreTest, APlaceHasTheRowsOfItsLastItem) {
   expect_outcomes(read_set(store, 1).rows[0].outcomes, outcomes(0.1));
 }
 
-TEST_F(StoreTest, PlacesOfAFileThatChangedAreDroppedAndTheirItemsKept) {
+TEST_F(StoreTest, DropsPlacesOfAChangedFileButKeepsItems) {
   Store store = open();
   store.begin(run());
   store.save("a", outcomes(), place(0));
@@ -89,7 +89,7 @@ TEST_F(StoreTest, PlacesOfAFileThatChangedAreDroppedAndTheirItemsKept) {
   EXPECT_EQ(read_set(store, 1).rows.size(), 1u);
 }
 
-TEST_F(StoreTest, PlacesOfAModelThatIsDescribedOtherwiseAreDropped) {
+TEST_F(StoreTest, DropsPlacesOfAModelWithAnotherDescription) {
   Store store = open();
   store.begin(run());
   store.save("a", outcomes(), place(0));
@@ -101,7 +101,7 @@ TEST_F(StoreTest, PlacesOfAModelThatIsDescribedOtherwiseAreDropped) {
   EXPECT_TRUE(store.sets().empty());
 }
 
-TEST_F(StoreTest, RowsOfAnOlderRevisionStayUntilTheyAreRecomputed) {
+TEST_F(StoreTest, KeepsRowsOfAnOlderRevisionUntilRecomputed) {
   Store store = open();
   store.begin(run());
   store.save("a", outcomes(0.1), place(0));
@@ -121,18 +121,18 @@ TEST_F(StoreTest, RowsOfAnOlderRevisionStayUntilTheyAreRecomputed) {
   expect_outcomes(read_set(store, 3).rows[0].outcomes, outcomes(0.3));
   store.save("b", outcomes(), place(1));
   EXPECT_EQ(store.sets().size(), 2u) << "nothing is left of the older one";
-  // An older program finds its own, and takes nothing from the newer.
+  // An older version finds its own items and leaves those of the newer one.
   store.begin(run());
   EXPECT_TRUE(store.find("a", place(0)));
   EXPECT_EQ(read_set(store, 1).rows.size(), 1u);
   EXPECT_EQ(read_set(store, 3).rows.size(), 2u);
-  // The newer one that finds its rows there takes the place again.
+  // The newer version finds its rows and takes over the place again.
   store.begin(newer);
   EXPECT_TRUE(store.find("a", place(0)));
   EXPECT_EQ(store.sets().size(), 2u);
 }
 
-TEST_F(StoreTest, PlacesBeyondTheModelsLayersAreDropped) {
+TEST_F(StoreTest, DropsPlacesBeyondTheLayersOfTheModel) {
   Store store = open();
   store.begin(run());
   store.save("a", outcomes(), place(1));
@@ -142,7 +142,7 @@ TEST_F(StoreTest, PlacesBeyondTheModelsLayersAreDropped) {
   EXPECT_TRUE(store.sets().empty());
 }
 
-TEST_F(StoreTest, KnowsTheHashOfAnUnchangedFileOnly) {
+TEST_F(StoreTest, ReturnsHashesOfUnchangedFilesOnly) {
   Store store = open();
   store.begin(run());
   store.save("a", outcomes(), place(0));
@@ -159,21 +159,21 @@ TEST_F(StoreTest, KnowsTheHashOfAnUnchangedFileOnly) {
   EXPECT_FALSE(store.known_tensor(longer, "w"));
 }
 
-TEST_F(StoreTest, DoesNotBelieveAHashOfAFileThatHadJustChanged) {
+TEST_F(StoreTest, DoesNotTrustAHashOfAFileThatHadJustChanged) {
   Store store = open();
   store.begin(run());
   std::vector<StoredPlace> places = place(0);
   places[0].tensors[0].hashed_ns = file().changed_ns + kSecond_ns;
   store.save("a", outcomes(), places);
   EXPECT_FALSE(store.known_tensor(file(), "w"));
-  // Hashed again later, it is known from then on.
+  // The hash is trusted after it was computed again later.
   places[0].tensors[0].hashed_ns = file().changed_ns + 10 * kSecond_ns;
   places[0].tensors[0].fresh = true;
   store.find("a", places);
   EXPECT_TRUE(store.known_tensor(file(), "w"));
 }
 
-TEST_F(StoreTest, ServesManyThreads) {
+TEST_F(StoreTest, IsThreadSafe) {
   Store store = open();
   store.begin(run());
   std::vector<std::jthread> threads;
@@ -195,7 +195,7 @@ TEST_F(StoreTest, ReadingNeedsAFile) {
 }
 
 TEST(ContentHash, IsXxh3) {
-  // The reference implementation's value of no bytes.
+  // The reference implementation's hash of an empty input.
   EXPECT_EQ(content_hash(std::string_view()), "99aa06d3014798d86001c324468d497f");
   EXPECT_NE(content_hash("a"), content_hash("b"));
 }

@@ -1,4 +1,4 @@
-// Work with a store behind it, seen from within: what is computed, and what the progress says.
+// Items that are computed with a store: which ones are computed, and what progress reports.
 #include "attnscope/engine/store/stored_items.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class StoredItemsTest : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(StoredItemsTest, ProgressCountsWhatWasFoundAsDone) {
+TEST_F(StoredItemsTest, ProgressCountsFoundItemsAsDone) {
   const fs::path path = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/llama";
   std::vector<Model> models;
   models.push_back(Model::open(path));
@@ -45,7 +45,7 @@ TEST_F(StoredItemsTest, ProgressCountsWhatWasFoundAsDone) {
   }
 }
 
-TEST_F(StoredItemsTest, RefusesToKeepRowsOfAFileThatChangedUnderThem) {
+TEST_F(StoredItemsTest, RejectsRowsOfAFileThatChangedDuringTheRun) {
   const fs::path path = write_weights(1);
   std::vector<Checkpoint> checkpoints;
   checkpoints.push_back(Checkpoint::open(path));
@@ -65,7 +65,7 @@ TEST_F(StoredItemsTest, RefusesToKeepRowsOfAFileThatChangedUnderThem) {
     };
   };
   const std::vector<StoredPlace> places = {{.matrix = "w"}};
-  // The size and even the time are as they were: the bytes tell.
+  // The size and the time are unchanged, so only the bytes show the change.
   EXPECT_ERROR_SAYING(ErrorKind::io, items.get(inputs, places, change(true)), "written to");
   EXPECT_ERROR_SAYING(ErrorKind::io, items.get(inputs, places, change(false)), "written to");
   EXPECT_TRUE(store.sets().empty());

@@ -1,4 +1,4 @@
-// Activations and head outputs in rows of `attention`, against transformers in float64
+// Activations and head outputs in the rows of `attention`, compared with transformers in float64
 // (tools/golden_activations.py).
 #include <cmath>
 
@@ -7,7 +7,7 @@
 namespace attnscope::test {
 namespace {
 
-/// What a row of `attention` says of the activations of its head or layer.
+/// The expected value of a field in the row of a head or layer.
 const json& wanted_of(const json& layer, const std::string& name, const json& head) {
   const json& wanted = layer.at(name);
   return head.is_null() ? wanted : wanted.at(head.get<std::size_t>());
@@ -15,9 +15,9 @@ const json& wanted_of(const json& layer, const std::string& name, const json& he
 
 class StreamActivationsGolden : public testing::TestWithParam<const char*> {};
 
-// The float32 states of a run are within 2e-5 of those in float64, of the largest; the smallest
-// number here, a median, is a tenth of the largest at least.
-TEST_P(StreamActivationsGolden, RowsAreThoseOfTransformers) {
+// The float32 residual stream differs from float64 by at most 2e-5 of the largest value. The
+// smallest value here, a median, is at least a tenth of the largest.
+TEST_P(StreamActivationsGolden, RowsEqualThoseOfTransformers) {
   constexpr double kTolerance = 2e-4;
   const json all = json::parse(read_file(source_path("tests/golden/activations/small.json")));
   const json& golden = all.at(GetParam());
@@ -64,8 +64,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, StreamActivationsGolden,
 
 const Words kFewTokens = {"--tokens", "3,1,4,1,5,9,2,6"};
 
-/// The number does not depend on which other layers are measured.
-TEST(StreamActivations, OfOneLayerAreThoseOfAll) {
+/// The result does not depend on which other layers are measured.
+TEST(StreamActivations, OneLayerGivesTheSameAsAllLayers) {
   const Words command = Words{"attention", tiny_model("gpt2")} + kFewTokens;
   const json all = report_of(command)["rows"];
   const json one = report_of(command + Words{"--layers", "0"})["rows"];
@@ -78,7 +78,7 @@ TEST(StreamActivations, OfOneLayerAreThoseOfAll) {
   }
 }
 
-TEST(StreamActivations, OfCrossAttentionAreItsHeadOutputsAlone) {
+TEST(StreamActivations, CrossAttentionHasHeadOutputsOnly) {
   const json rows = report_of(Words{"attention", data_path("encoder_decoders/t5") + ":cross"} +
                               kFewTokens + Words{"--target-tokens", "2,7,1,8"})["rows"];
   ASSERT_FALSE(rows.empty());

@@ -8,7 +8,7 @@
 namespace attnscope {
 namespace {
 
-TEST(LargestActivation, IsFoundWithTheMedianOfAllMagnitudes) {
+TEST(LargestActivation, ReportsTheMaximumAndTheMedianMagnitude) {
   Matrix<float> states(2, 3);
   const float values[] = {1, -2, 3, -400, 5, 6};
   std::copy(std::begin(values), std::end(values), states.data());
@@ -19,7 +19,7 @@ TEST(LargestActivation, IsFoundWithTheMedianOfAllMagnitudes) {
   EXPECT_EQ(found.position, 1);
 }
 
-TEST(LargestActivation, OfEqualOnesIsTheFirst) {
+TEST(LargestActivation, ReportsTheFirstOfEqualMaxima) {
   Matrix<float> states(3, 1);
   states(0, 0) = 1;
   states(1, 0) = -7;
@@ -29,15 +29,16 @@ TEST(LargestActivation, OfEqualOnesIsTheFirst) {
   EXPECT_EQ(found.position, 1);
 }
 
-TEST(LargestActivation, OfZerosHasAMedianOfZero) {
+TEST(LargestActivation, HasAMedianOfZeroForZeros) {
   Matrix<float> states(2, 2);
   std::fill_n(states.data(), 4, 0.0F);
   EXPECT_EQ(largest_activation(states.view()).magnitude, 0);
   EXPECT_EQ(largest_activation(states.view()).median, 0);
 }
 
-TEST(OutlierDimensions, AreThoseOfEnoughPositionsTheMostFrequentFirst) {
-  // Dimension 0 is never large, 1 at 5 of 100 positions, 2 at 6, 3 at 50 with the other sign.
+TEST(OutlierDimensions, ListsFrequentDimensionsFirst) {
+  // Dimension 0 is never large. Dimension 1 is large at 5 of 100 positions, 2 at 6, and 3 at 50
+  // with the other sign.
   Matrix<float> states(100, 4);
   for (std::int64_t row = 0; row < 100; ++row) {
     states(row, 0) = 5.99F;

@@ -1,4 +1,4 @@
-// What the tests of `attention` share: token shards, and a model whose run takes a while.
+// Shared by the tests of `attention`: token shards, and a model whose run takes a while.
 #pragma once
 
 #include <random>
@@ -7,12 +7,12 @@
 
 namespace attnscope::test {
 
-/// A tiny checkpoint of tests/data/forward: a vocabulary of 48, and mostly 16 positions.
+/// A tiny checkpoint of tests/data/forward: vocabulary size 48, and mostly 16 positions.
 inline std::string tiny_model(const std::string& name) { return data_path("forward/" + name); }
 
 inline constexpr std::int32_t kShardMagic = 20240520, kShardVersion = 1;
 
-/// The bytes of a shard; its header says `count` tokens, by default as many as there are.
+/// The bytes of a shard. Its header declares `count` tokens, by default the true number.
 inline std::string shard_bytes(const std::vector<std::uint16_t>& tokens,
                                std::optional<std::int32_t> count = std::nullopt,
                                std::int32_t magic = kShardMagic,
@@ -32,7 +32,7 @@ inline std::vector<std::uint16_t> random_tokens(std::size_t count, std::uint64_t
   return tokens;
 }
 
-/// "3,1,4".
+/// Token ids as text, such as "3,1,4".
 template <class Tokens>
 std::string ids_text(const Tokens& tokens) {
   std::string text;
@@ -44,7 +44,7 @@ inline const std::string kShakespeare = source_path("examples/shakespeare-gpt2")
 inline const std::string kShakespeareLlama = source_path("examples/shakespeare-llama");
 inline constexpr std::uint64_t kShakespeareTokens = 1000;
 
-/// A run of some seconds: many windows of the example's tokens, in a shard.
+/// A run of some seconds: many windows of the example's tokens in a shard.
 inline Words long_attention_run(const TempFolder& folder, int sequences) {
   const auto shard = folder.write(
       "long.bin",

@@ -1,4 +1,4 @@
-// `attention` as a whole: where its tokens come from, what it says of them, and what it refuses.
+// The `attention` command: token sources, reported values, and rejected arguments.
 #include <cmath>
 #include <csignal>
 
@@ -26,7 +26,7 @@ json row_of(const json& report, const json& layer, const json& head) {
   return {};
 }
 
-TEST_F(Attention, MeansAreOverTheWindowsOfAFile) {
+TEST_F(Attention, AveragesOverTheWindowsOfAFile) {
   const std::string model = tiny_model("gpt2");
   const json all =
       report_of({"attention", model, "--token-file", shard_, "--sequences", "3", "--length", "12"});
@@ -59,7 +59,7 @@ TEST_F(Attention, MeansAreOverTheWindowsOfAFile) {
         const double apart = row_of(one, row["layer"], row["head"])[name].get<double>() - sum / 3;
         squares += apart * apart;
       }
-      // Batches are multiplied together, in float32, so that a digit may differ.
+      // Batches are multiplied together in float32, so the last digits may differ.
       const double tolerance = 1e-5 * std::max(1.0, sum / 3);
       EXPECT_NEAR(row[name].get<double>(), sum / 3, tolerance) << name;
       EXPECT_NEAR(row[name + "_error"].get<double>(), std::sqrt(squares / 2 / 3), tolerance);
@@ -73,7 +73,7 @@ TEST_F(Attention, MeansAreOverTheWindowsOfAFile) {
   }
 }
 
-TEST_F(Attention, EveryWayToNameTokensIsRun) {
+TEST_F(Attention, AcceptsEveryTokenSource) {
   const std::string ids = ids_text(std::vector<int>{5, 6, 7});
   EXPECT_EQ(report_of({"attention", tiny_model("llama"), "--tokens", ids})["parameters"]["source"],
             "tokens");
@@ -95,8 +95,8 @@ TEST_F(Attention, EveryWayToNameTokensIsRun) {
   EXPECT_EQ(sampled, report_of(windows + Words{"--seed", "7"}));
 }
 
-/// Neighbors are alike, so that the first windows say less of a text than their errors claim.
-TEST_F(Attention, WindowsAreRandomWhereThereAreMoreThanAreMeasured) {
+/// Consecutive windows are similar, so the standard errors of the first ones would be too small.
+TEST_F(Attention, SamplesRandomWindowsIfThereAreMore) {
   const Words file = {"attention", tiny_model("gpt2"), "--token-file", shard_, "--length", "8"};
   const auto some = [&](const Words& more) { return report_of(file + more); };
   const json usual = some({"--sequences", "4"});  // of 5
@@ -106,7 +106,7 @@ TEST_F(Attention, WindowsAreRandomWhereThereAreMoreThanAreMeasured) {
   EXPECT_EQ(in_order["parameters"]["seed"], nullptr);
   EXPECT_NE(in_order["rows"], usual["rows"]);
   EXPECT_NE(in_order["parameters"]["tokens_hash"], usual["parameters"]["tokens_hash"]);
-  // All that there are come in order, and so does one, which has no error.
+  // If all windows are used, they come in order. So does a single one, which has no standard error.
   for (const Words& asked : {Words{}, Words{"--sequences", "5"}, Words{"--sequences", "1"}}) {
     const json report = some(asked);
     EXPECT_EQ(report["parameters"]["seed"], nullptr);
@@ -129,8 +129,8 @@ TEST_F(Attention, ReadsTheChosenLayers) {
   expect_refusal(command + Words{"--layers", "3"}, kUsage, {"--layers", "0 to 2"});
 }
 
-TEST_F(Attention, LeavesTheFirstKeyOutOfRanksAndColumns) {
-  // Longer than the context, which is noted elsewhere.
+TEST_F(Attention, ExcludesTheFirstTokenFromRanksAndEnergyColumns) {
+  // The text is longer than the context length, which causes a note.
   const Words command = {"attention", tiny_model("llama"), "--tokens", ids_text(tokens_),
                          "--quiet"};
   const json with = report_of(command),
@@ -152,14 +152,14 @@ std::string tokens(std::int64_t count) {
   return ids_text(random_tokens(static_cast<std::size_t>(count), 48));
 }
 
-TEST_F(Attention, CollapseIsSaidAtItsOwnEnergyAlone) {
+TEST_F(Attention, JudgesCollapseAtTheDefaultEnergyOnly) {
   const Words command = {"attention", tiny_model("llama"), "--tokens", tokens(16)};
   EXPECT_TRUE(row_of(report_of(command), 0, nullptr)["collapsed"].is_boolean());
   EXPECT_EQ(row_of(report_of(command + Words{"--energy", "0.5"}), 0, nullptr)["collapsed"],
             nullptr);
 }
 
-TEST_F(Attention, CollapseIsNotSaidOfFewKeys) {
+TEST_F(Attention, DoesNotJudgeCollapseOnFewKeys) {
   const auto collapsed = [](std::int64_t count, const Words& options) {
     const Words command =
         Words{"attention", tiny_model("llama"), "--tokens", tokens(count), "--quiet"};
@@ -177,7 +177,7 @@ TEST_F(Attention, CollapseIsNotSaidOfFewKeys) {
   EXPECT_EQ(row_of(report_of(without), 0, nullptr)["collapsed"], nullptr);
 }
 
-TEST_F(Attention, UniformAttentionIsThatOfTheModel) {
+TEST_F(Attention, UniformBaselineDependsOnTheMask) {
   const auto nulls = [](const char* model, const char* name) {
     return report_of({"attention", tiny_model(model), "--induction", "--length", "16"})["rows"][0]
         .at(name)
@@ -190,7 +190,7 @@ TEST_F(Attention, UniformAttentionIsThatOfTheModel) {
   EXPECT_DOUBLE_EQ(nulls("bert", "uniform_duplicate_token"), 1.0 / 16);
 }
 
-TEST_F(Attention, OneTokenHasNoPreviousOne) {
+TEST_F(Attention, OneTokenHasNoPreviousToken) {
   const json report = report_of({"attention", tiny_model("bert"), "--tokens", "3"});
   const json row = row_of(report, 0, 0);
   EXPECT_EQ(row["previous_token"], nullptr);
@@ -199,7 +199,7 @@ TEST_F(Attention, OneTokenHasNoPreviousOne) {
   output_of({"attention", tiny_model("bert"), "--tokens", "3"});
 }
 
-TEST_F(Attention, ThreadsAndMemoryChangeNoByte) {
+TEST_F(Attention, ThreadsAndMemoryDoNotChangeTheOutput) {
   const Words windows = {"--token-file", shard_, "--sequences", "5", "--length", "8"};
   for (const Words& asked : {windows, Words{"--induction", "--length", "8"},
                              Words{"--heatmap", "1,0", "--tokens", "1,2,3"}}) {
@@ -214,7 +214,7 @@ TEST_F(Attention, ThreadsAndMemoryChangeNoByte) {
   }
 }
 
-TEST_F(Attention, InductionComesFromRepeatedRandomTokens) {
+TEST_F(Attention, MeasuresInductionOnRepeatedRandomTokens) {
   const Words command = {"attention", tiny_model("llama"), "--induction", "--length", "16"};
   const json report = report_of(command);
   EXPECT_EQ(report["parameters"]["induction"], true);
@@ -234,7 +234,7 @@ TEST_F(Attention, InductionComesFromRepeatedRandomTokens) {
   expect_refusal(command + Words{"--text", "a"}, kUsage, {"--induction", "--text"});
 }
 
-TEST_F(Attention, CsvHasAColumnForEachField) {
+TEST_F(Attention, CsvHasAColumnPerField) {
   const CsvTable table =
       csv_of({"attention", tiny_model("gpt2"), "--tokens", "1,2,3", "--layers", "1"});
   for (const char* column : {"model", "layer", "head", "energy_rank", "energy_rank_error",
@@ -245,7 +245,7 @@ TEST_F(Attention, CsvHasAColumnForEachField) {
   EXPECT_EQ(table.cell(3, "head"), "");
 }
 
-TEST_F(Attention, BrokenShardsAreRefused) {
+TEST_F(Attention, RejectsMalformedShards) {
   const auto refuse = [&](const std::string& bytes, const Words& said) {
     expect_refusal({"attention", tiny_model("gpt2"), "--token-file", shard("bad.bin", bytes),
                     "--sequences", "1", "--length", "4"},
@@ -261,7 +261,7 @@ TEST_F(Attention, BrokenShardsAreRefused) {
   refuse(shard_bytes({1, 2, 3, 48}), {"48", "47"});
 }
 
-TEST_F(Attention, TooLittleTextSaysHowManyWindowsThereAre) {
+TEST_F(Attention, TooShortATextReportsTheNumberOfWindows) {
   const Words command = {"attention", tiny_model("gpt2"), "--token-file", shard_, "--length", "12"};
   expect_refusal(command + Words{"--sequences", "4"}, kUsage,
                  {"tokens.bin", "enough for 3 sequences of 12, not for the 4 of --sequences"});
@@ -271,7 +271,7 @@ TEST_F(Attention, TooLittleTextSaysHowManyWindowsThereAre) {
                  kUsage, {"short.txt", "fewer than the 100 required for one sequence"});
 }
 
-TEST_F(Attention, WrongTextsAreRefused) {
+TEST_F(Attention, RejectsInvalidTexts) {
   const std::string model = tiny_model("gpt2");
   expect_refusal({"attention", model}, kUsage, {"--text", "--token-file"});
   expect_refusal({"attention", model, "--tokens", "1", "--token-file", shard_}, kUsage,
@@ -287,7 +287,7 @@ TEST_F(Attention, WrongTextsAreRefused) {
                  {"--tokens", "--sequences"});
 }
 
-TEST_F(Attention, AStopEndsItWithinASecond) {
+TEST_F(Attention, AStopEndsTheRunWithinASecond) {
   RunningCommand run(long_attention_run(folder_, 600));
   ASSERT_TRUE(run.wait_until([&] { return run.handles(SIGINT); }));
   const auto start = std::chrono::steady_clock::now();

@@ -1,4 +1,5 @@
-// Maps that a program gives: what is cut from them, what they show of their mask, what is refused.
+// Attention maps from another program: removal of padding, detection of the mask, and rejected
+// maps.
 #include "attnscope/features/attention/external_maps.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace {
 
 using test::test_compute;
 
-/// 1 / n for the n keys that the mask lets a query see.
+/// 1 / n for each of the n keys that the mask allows.
 std::vector<float> uniform_weights(std::int64_t tokens, const AttentionMask& mask) {
   std::vector<float> weights;
   for (std::int64_t query = 0; query < tokens; ++query) {
@@ -30,7 +31,7 @@ std::vector<float> uniform_weights(std::int64_t tokens, const AttentionMask& mas
   return weights;
 }
 
-/// One sequence's maps, whose memory the caller keeps.
+/// Maps of one sequence. The caller owns their memory.
 UserMaps given(const std::vector<float>& weights, std::int64_t heads, std::int64_t queries,
                std::int64_t keys) {
   return {.name = "layer 3",
@@ -49,7 +50,7 @@ std::string refusal(const UserMaps& maps) {
   return "";
 }
 
-TEST(UserMaps, ShowTheMaskThatTheyWereMadeWith) {
+TEST(UserMaps, DetectTheMaskFromTheWeights) {
   const std::int64_t tokens = 24;
   for (const AttentionMask& mask :
        {AttentionMask::causal(), AttentionMask::causal(5), AttentionMask{.chunk = 7},
@@ -64,9 +65,9 @@ TEST(UserMaps, ShowTheMaskThatTheyWereMadeWith) {
   }
 }
 
-TEST(UserMaps, AreReadInPlaceWherePaddingStandsAtAnEnd) {
+TEST(UserMaps, AreReadInPlaceWithPaddingAtAnEnd) {
   const std::vector<float> own = uniform_weights(3, AttentionMask::causal());
-  std::vector<float> padded(std::size_t{25}, 0.2F);  // padding's own queries look everywhere
+  std::vector<float> padded(std::size_t{25}, 0.2F);  // padding queries attend to every key
   for (std::int64_t query = 0; query < 3; ++query) {
     for (std::int64_t key = 0; key < 5; ++key) {
       const auto at = static_cast<std::size_t>((query + 2) * 5 + key);
@@ -86,7 +87,7 @@ TEST(UserMaps, AreReadInPlaceWherePaddingStandsAtAnEnd) {
   }
 }
 
-TEST(UserMaps, AreGatheredWherePaddingStandsBetween) {
+TEST(UserMaps, AreCopiedWithPaddingInTheMiddle) {
   const std::vector<float> weights = {0.5, 0, 0.5, 0, 0, 1, 0.25, 0, 0.75};
   UserMaps maps = given(weights, 1, 3, 3);
   maps.queries = maps.keys = {{0, 2}};
@@ -96,7 +97,7 @@ TEST(UserMaps, AreGatheredWherePaddingStandsBetween) {
   EXPECT_EQ(cut.maps[0](1, 0), 0.25F);
 }
 
-TEST(UserMaps, OfHalfPrecisionAreWidened) {
+TEST(UserMaps, ConvertHalfPrecisionToFloat32) {
   // bfloat16 keeps the upper half of a float32.
   std::vector<std::uint16_t> weights;
   for (const float weight : {1.F, 0.F, 0.25F, 0.75F}) {
@@ -111,7 +112,7 @@ TEST(UserMaps, OfHalfPrecisionAreWidened) {
   EXPECT_EQ(cut.maps[0](1, 1), 0.75F);
 }
 
-TEST(UserMaps, ThatAreNoneAreRefusedByPlace) {
+TEST(UserMaps, RejectInvalidWeightsWithTheirPosition) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> holed = {1, 0, nan, 0}, negative = {1, 0, 1.5, -0.5},
                            scores = {1, 0, 3, 4}, half = {0.5, 0, 0.25, 0.25};
@@ -128,7 +129,7 @@ TEST(UserMaps, ThatAreNoneAreRefusedByPlace) {
   EXPECT_EQ(refusal(with_sinks), "");
 }
 
-TEST(UserMaps, OfPaddedSequencesAreMeasuredLengthByLength) {
+TEST(UserMaps, GroupPaddedSequencesByLength) {
   const std::vector<float> two = uniform_weights(4, AttentionMask::causal());
   std::vector<float> weights(two);
   weights.insert(weights.end(), two.begin(), two.end());
@@ -139,7 +140,7 @@ TEST(UserMaps, OfPaddedSequencesAreMeasuredLengthByLength) {
   ASSERT_EQ(outcomes.size(), 2U);
   EXPECT_EQ(expect<std::int64_t>(outcomes[0].fields, "keys"), 4);
   EXPECT_EQ(expect<std::int64_t>(outcomes[1].fields, "keys"), 2);
-  // Maps of even attention are their own null.
+  // Maps of uniform attention equal their uniform baseline.
   for (const Outcome& outcome : outcomes) {
     EXPECT_NEAR(expect_matrix<double>(outcome.fields, "sink_mass")(0, 0),
                 expect<double>(outcome.fields, "uniform_sink_mass"), 1e-7);

@@ -1,4 +1,4 @@
-// `attention` against float64 NumPy on the maps of transformers (tools/golden_attention.py).
+// `attention` compared with float64 NumPy on the maps of transformers (tools/golden_attention.py).
 #include <cmath>
 
 #include "tests/features/attention/attention_model.h"
@@ -6,12 +6,12 @@
 namespace attnscope::test {
 namespace {
 
-/// Float32 maps of two programs agree to some 1e-7, and measures are sums of up to T of them.
+/// Float32 maps of two programs agree to about 1e-7, and measures are sums of up to T of them.
 constexpr double kTolerance = 5e-6;
 
 class AttentionGolden : public testing::TestWithParam<std::string> {};
 
-TEST_P(AttentionGolden, RowsAreNumPys) {
+TEST_P(AttentionGolden, RowsEqualThoseOfNumPy) {
   const json golden =
       json::parse(read_file(source_path("tests/golden/attention/" + GetParam() + ".json")));
   std::vector<std::uint16_t> tokens;
@@ -23,7 +23,7 @@ TEST_P(AttentionGolden, RowsAreNumPys) {
                          "--token-file", folder.write("tokens.bin", shard_bytes(tokens)).string(),
                          "--sequences",  std::to_string(golden["tokens"].size()),
                          "--length",     std::to_string(golden["tokens"][0].size()),
-                         "--quiet"};  // some are longer than the context
+                         "--quiet"};  // some texts exceed the context length
   for (const json& run : golden["runs"]) {
     Words options = {"--energy", run["energy"].dump()};
     if (run["exclude_first_token"].get<bool>()) options.push_back("--exclude-first-token");
@@ -45,8 +45,8 @@ TEST_P(AttentionGolden, RowsAreNumPys) {
   }
 }
 
-/// Of heads that look alike at all that they see: layers with windows, and encoders, among them.
-TEST_P(AttentionGolden, UniformAttentionOfRepeatedTokensIsNumPys) {
+/// Uniform baselines for each mask, including layers with windows and encoders.
+TEST_P(AttentionGolden, UniformBaselineOfRepeatedTokensEqualsNumPy) {
   const json golden =
       json::parse(read_file(source_path("tests/golden/attention/" + GetParam() + ".json")));
   const json rows = report_of({"attention", tiny_model(golden["model"]), "--induction", "--length",

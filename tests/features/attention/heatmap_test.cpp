@@ -1,4 +1,4 @@
-// `attention --heatmap` and `--maps`: the maps themselves, as rows, as a drawing and in a file.
+// `attention --heatmap` and `--maps`: attention maps as rows, as text heat maps, and in a file.
 #include <regex>
 
 #include "tests/features/attention/attention_model.h"
@@ -12,7 +12,7 @@ class AttentionMaps : public testing::Test {
   std::string file(const std::string& name = "maps.safetensors") const {
     return (folder_.path() / name).string();
   }
-  /// What --maps wrote, while rows were printed as without it.
+  /// Tensors that --maps saved. Checks that the printed rows are the same as without it.
   json saved_beside(const Words& command, const Words& options = {}) const {
     EXPECT_EQ(output_of(command + Words{"--maps", file()} + options), output_of(command));
     return tensor_headers(file());
@@ -40,7 +40,7 @@ std::vector<double> part(const StoredTensor& tensor, std::int64_t layer, std::in
   return {first, first + size};
 }
 
-TEST_F(AttentionMaps, RowsHaveTheAttentionOfEachQuery) {
+TEST_F(AttentionMaps, RowsContainTheAttentionOfEachQuery) {
   const json report =
       report_of({"attention", tiny_model("gpt2"), "--tokens", "5,7,11,13", "--heatmap", "-1,2"});
   EXPECT_EQ(report["parameters"]["heatmap"], json::array({-1, 2}));
@@ -72,7 +72,7 @@ TEST_F(AttentionMaps, AreDrawnInCharactersWithoutColor) {
     if (std::regex_search(line, std::regex("^[0-3] (5|7|11|13) "))) rows.push_back(line);
   }
   ASSERT_EQ(rows.size(), 4u);
-  // Index, token, and two characters for each weight; above the diagonal there is nothing.
+  // Index, token, and two characters per weight; nothing above the diagonal.
   const std::string all = " .:-=+*#%@";
   for (std::size_t query = 0; query < 4; ++query) {
     const std::string cells = rows[query].substr(13);
@@ -99,7 +99,7 @@ TEST_F(AttentionMaps, AreDrawnInTheColorsOfTheTerminal) {
       output_of(command, {.out = Reader::terminal, .environment = {{"NO_COLOR", "1"}}}), "▀"));
 }
 
-TEST_F(AttentionMaps, OfTheFirstSequenceAreKeptInAFile) {
+TEST_F(AttentionMaps, SaveTheFirstSequenceInAFile) {
   const Words command = Words{"attention", tiny_model("gpt2")} + windows_;
   const json headers = saved_beside(command);
   EXPECT_EQ(keys_of(headers), (Words{"attentions", "layers", "tokens"}));
@@ -116,7 +116,7 @@ TEST_F(AttentionMaps, OfTheFirstSequenceAreKeptInAFile) {
   EXPECT_EQ(part(stored_tensor(file(), "attentions"), 1, 1), part(maps, 2, 1));
 }
 
-TEST_F(AttentionMaps, OfAllSequencesAreAveraged) {
+TEST_F(AttentionMaps, AverageAllSequences) {
   const Words command = Words{"attention", tiny_model("gpt2")} + windows_;
   const json headers = saved_beside(command, {"--maps-of", "mean"});
   EXPECT_EQ(headers["tokens"]["shape"], json::array({3, 12}));
@@ -139,7 +139,7 @@ TEST_F(AttentionMaps, OfAllSequencesAreAveraged) {
   }
 }
 
-TEST_F(AttentionMaps, RefuseWhatTheyCannotShow) {
+TEST_F(AttentionMaps, RejectRunsThatCannotBeShown) {
   const Words command = {"attention", tiny_model("gpt2"), "--tokens", "1,2,3"};
   expect_refusal(command + Words{"--heatmap", "3,0"}, kUsage, {"--heatmap", "layers 0 to 2"});
   expect_refusal(command + Words{"--heatmap", "0,3"}, kUsage, {"--heatmap", "heads 0 to 2"});

@@ -1,4 +1,4 @@
-// Means over sequences by hand, and the collapse of layers.
+// Means over sequences, computed by hand, and the collapse of layers.
 #include "attnscope/features/attention/layer_means.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ AttentionMapMeasures map_with(std::int64_t rank, std::vector<std::int64_t> top) 
   return map;
 }
 
-TEST(LayerSums, TellBothMaximaApart) {
+TEST(LayerSums, DistinguishMaximumOfMeansAndMeanOfMaxima) {
   LayerSums layer(2);
   layer.add(std::vector{map_with(1, {0}), map_with(5, {3, 1})});
   layer.add(std::vector{map_with(7, {0}), map_with(3, {3, 2})});
@@ -31,16 +31,16 @@ TEST(LayerSums, TellBothMaximaApart) {
   EXPECT_FALSE(got.heads[0].of("first_column_share").mean);
 }
 
-TEST(LayerSums, GiveTheColumnsThatAreMostOftenAmongTheTop) {
+TEST(LayerSums, ReportTheMostFrequentTopColumns) {
   LayerSums layer(1);
   layer.add(std::vector{map_with(1, {4, 2})});
   layer.add(std::vector{map_with(1, {2})});
   layer.add(std::vector{map_with(1, {7, 4, 9})});
-  // Times: 2 and 4 twice, 7 and 9 once; two columns in the mean.
+  // Counts: 2 and 4 twice, 7 and 9 once. The mean number of columns is two.
   EXPECT_EQ(layer.means().heads[0].top_columns, (std::vector<std::int64_t>{2, 4}));
 }
 
-TEST(LayerSums, OfNothingHaveNoMeans) {
+TEST(LayerSums, HaveNoMeansWithoutSequences) {
   const LayerMeans got = LayerSums(2).means();
   EXPECT_FALSE(got.max_rank);
   EXPECT_FALSE(got.mean_max_rank.mean);
@@ -54,7 +54,7 @@ LayerMeans layer_of(const std::vector<AttentionMapMeasures>& heads) {
   return layer.means();
 }
 
-TEST(Collapse, NeedsRankAndColumnsNearOneInEveryHead) {
+TEST(Collapse, NeedsRankAndEnergyColumnsNearOneInEveryHead) {
   const auto sink = map_with(1, {0}), wide = map_with(1, {0, 1, 2, 3}), rich = map_with(6, {0});
   EXPECT_TRUE(layer_of({sink, sink}).collapsed);
   EXPECT_FALSE(layer_of({sink, rich}).collapsed);

@@ -1,4 +1,4 @@
-// Runs of maps that a program gives: waiting, rows, stacks, failures, stores.
+// Runs on attention maps from another program: memory, rows, stacks, failures, stores.
 #include "attnscope/features/attention/live.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST(LiveAttention, GivesTheRowsOfItsMaps) {
     for (const Matrix<float>& map : maps) views.push_back(map.view());
     const AttentionMapOptions options = {.causal = true};
     auto measures = measure_attention_maps(views, options, test_compute());
-    // Rounding of float32, which a giver without sinks is not asked about.
+    // Float32 rounding. The learned sink mass is not measured on maps without learned sinks.
     for (auto& of_map : measures) of_map.values[map_measure_index("learned_sink_mass")] = 0;
     const std::vector<Outcome> outcomes = {attention_outcome(
         layer, kHeads, measures, {.tokens = kTokens, .mask = AttentionMask::causal()}, options)};
@@ -108,7 +108,7 @@ TEST(LiveAttention, GivesTheRowsOfItsMaps) {
   EXPECT_EQ(expect<std::int64_t>(got.models[0], "layers"), 2);
 }
 
-TEST(LiveAttention, NamesStacksInTheOrderInWhichTheyCame) {
+TEST(LiveAttention, ListsStacksInInputOrder) {
   LiveAttention live(request(), context());
   const std::size_t first = live.add_model({.name = "m:b", .stack = "b", .architecture = "own"});
   const std::size_t second = live.add_model({.name = "m:a", .stack = "a", .architecture = "own"});
@@ -121,10 +121,10 @@ TEST(LiveAttention, NamesStacksInTheOrderInWhichTheyCame) {
   EXPECT_EQ(text_field(got.rows.back(), "stack"), "a");
 }
 
-TEST(LiveAttention, TakesOneLayerAtATime) {
+TEST(LiveAttention, KeepsOneLayerAtATime) {
   LiveAttention live(request(), context());
   const std::size_t model = live.add_model({.name = "m", .stack = "", .architecture = "own"});
-  // Maps whose owner says when they are let go: before the next are taken.
+  // The owner shows that the first maps are released before the next are accepted.
   auto first = given(model, 0, layer_maps(1));
   const std::weak_ptr<const void> owner = first.owner;
   put_all(live, std::move(first));
@@ -132,7 +132,7 @@ TEST(LiveAttention, TakesOneLayerAtATime) {
   EXPECT_TRUE(owner.expired());
 }
 
-TEST(LiveAttention, HandsOnWhatMeasuringThrew) {
+TEST(LiveAttention, RethrowsErrorsOfTheMeasurement) {
   LiveAttention live(request(), context());
   const std::size_t model = live.add_model({.name = "m", .stack = "", .architecture = "own"});
   auto maps = layer_maps(1);
@@ -150,7 +150,7 @@ TEST(LiveAttention, HandsOnWhatMeasuringThrew) {
   }
 }
 
-TEST(LiveAttention, ReadsTheRequestedLayers) {
+TEST(LiveAttention, MeasuresTheRequestedLayers) {
   LiveRequest asked = request();
   asked.layers = {.ranges = {{.first = -1, .last = -1}}};
   LiveAttention live(asked, context());
@@ -160,7 +160,7 @@ TEST(LiveAttention, ReadsTheRequestedLayers) {
   EXPECT_TRUE(live.wants(model, 2));
 }
 
-TEST(LiveAttention, FindsInAStoreWhatItMeasuredBefore) {
+TEST(LiveAttention, ReusesStoredResults) {
   const test::TempFolder folder;
   const std::string path = (folder.path() / "rows.sqlite").string();
   std::vector<Report> reports;

@@ -1,4 +1,4 @@
-// Energy ranks of maps are those of LAPACK's singular values in float64, also at the steps.
+// Energy ranks of maps equal those of LAPACK's float64 singular values, also close to thresholds.
 #include "attnscope/features/attention/map_rank.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::int64_t rank_of(const Matrix<float>& map, double threshold) {
   return map_energy_ranks(views, threshold, test_compute()).front();
 }
 
-TEST(MapRank, IsThatOfLapackAtAnyThreshold) {
+TEST(MapRank, EqualsLapackAtAnyThreshold) {
   for (const std::int64_t tokens : {3, 40, 128, 129, 256, 390}) {
     for (const NamedMap& named : maps_of_every_kind(tokens)) {
       const Matrix<double> exact = converted<double>(named.map);
@@ -30,7 +30,7 @@ TEST(MapRank, IsThatOfLapackAtAnyThreshold) {
       std::vector<double> thresholds = {0.5, 0.9, 0.99};
       const std::vector<double> energies = cumulative_energy(values);
       const double step = energies[static_cast<std::size_t>(energy_rank(values, 0.9) - 1)];
-      // A threshold that only rounding misses counts as met, and one 1e-10 above the step does not.
+      // A threshold missed only by rounding counts as reached. A threshold 1e-10 higher does not.
       if (step < 1 - 1e-6) thresholds.insert(thresholds.end(), {step, step - 1e-10, step + 1e-10});
       for (const double threshold : thresholds) {
         EXPECT_EQ(rank_of(named.map, threshold), energy_rank(values, threshold))
@@ -40,14 +40,14 @@ TEST(MapRank, IsThatOfLapackAtAnyThreshold) {
   }
 }
 
-TEST(MapRank, OfNoMapsOrNoTokensIsNone) {
+TEST(MapRank, IsEmptyWithoutMapsOrTokens) {
   EXPECT_TRUE(map_energy_ranks({}, 0.9).empty());
   const Matrix<float> none(0, 0);
   EXPECT_EQ(rank_of(none, 0.9), 0);
 }
 
-TEST(EnergyRankInDoubt, IsWhereASumLiesWithinTheErrorOfTheThreshold) {
-  const std::vector<double> values = {2, 1};  // energies 0.8, 1
+TEST(EnergyRankInDoubt, IsTrueWithinTheErrorOfTheThreshold) {
+  const std::vector<double> values = {2, 1};  // cumulative energies 0.8, 1
   EXPECT_FALSE(energy_rank_in_doubt(values, 0.7, 1e-3));
   EXPECT_TRUE(energy_rank_in_doubt(values, 0.8005, 1e-3));
   EXPECT_TRUE(energy_rank_in_doubt(values, 0.7995, 1e-3));

@@ -1,4 +1,4 @@
-// Measures of maps by hand, by plain loops, and against LAPACK's singular values.
+// Measures of maps, compared with results by hand, plain loops, and LAPACK's singular values.
 #include "attnscope/features/attention/measures.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ Matrix<float> by_hand() {
 TEST(MapMeasures, AreTheFieldsOfRowsInTheirOrder) {
   std::vector<const Field*> means;
   for (const Field& field : find_row_kind("attention").fields) {
-    // What a head raises, and how much it adds to the stream, is not a measure of its map alone.
+    // The attended-token effect and the output ratio depend on more than the map.
     const bool of_map = field.name != "attended_token_effect" && field.name != "output_ratio";
     if (!field.mean_of.empty() && of_map) means.push_back(&field);
   }
@@ -57,7 +57,7 @@ TEST(MapMeasures, AreTheFieldsOfRowsInTheirOrder) {
   }
 }
 
-TEST(AttentionMap, MeasuresByHand) {
+TEST(AttentionMap, MatchesResultsByHand) {
   const AttentionMapMeasures got = measured(by_hand(), {.causal = true});
   // Entropies of the rows: 0, ln 2, 1.5 ln 2, ln 2.
   EXPECT_NEAR(got.value("entropy").value(), 3.5 * std::log(2.0) / 4, 1e-11);
@@ -66,13 +66,13 @@ TEST(AttentionMap, MeasuresByHand) {
   EXPECT_DOUBLE_EQ(got.value("current_token").value(), (1 + 0.5 + 0.25 + 0.5) / 4);
   EXPECT_DOUBLE_EQ(got.value("distance").value(), (0 + 0.5 + (1 + 0.25) + 1) / 4);
   EXPECT_EQ(got.value("learned_sink_mass"), 0);
-  // Squares of the columns: 1.5, 0.5625, 0.0625, 0.25 of 2.375; three hold 0.97, two 0.87.
+  // Energy of the columns: 1.5, 0.5625, 0.0625, 0.25 of 2.375. Three have 97% of it, two 87%.
   EXPECT_EQ(got.value("columns"), 3);
   EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{0, 1, 3}));
   EXPECT_DOUBLE_EQ(got.value("first_column_share").value(), 1.5 / 2.375);
 }
 
-TEST(AttentionMap, OfALearnedSinkLeavesWhatTheSinkTakes) {
+TEST(AttentionMap, ReportsTheLearnedSinkMass) {
   const Matrix<float> map =
       map_of({{0.25, 0, 0, 0}, {0.5, 0.25, 0, 0}, {0.5, 0.25, 0.25, 0}, {0, 0, 0, 0}});
   for (const bool causal : {false, true}) {
@@ -82,19 +82,19 @@ TEST(AttentionMap, OfALearnedSinkLeavesWhatTheSinkTakes) {
   }
 }
 
-TEST(AttentionMap, TakesRoundingForNoLearnedSinkMass) {
+TEST(AttentionMap, IgnoresRoundingInTheLearnedSinkMass) {
   for (const std::int64_t tokens : {3, 100, 1000}) {
     const Matrix<float> map = softmax_map(tokens, 8, 2.0, /*causal=*/true, 5);
     EXPECT_EQ(measured(map, {.causal = true}).value("learned_sink_mass"), 0) << tokens;
   }
 }
 
-TEST(AttentionMap, LeavesTheFirstKeyOutOfRankAndColumnsAlone) {
+TEST(AttentionMap, ExcludesTheFirstTokenFromRankAndEnergyColumnsOnly) {
   const AttentionMapMeasures with = measured(by_hand());
   for (const bool causal : {false, true}) {
     const AttentionMapMeasures got =
         measured(by_hand(), {.energy = 0.7, .exclude_first_token = true, .causal = causal});
-    // 0.5625, 0.0625, 0.25 of 0.875: 0.64, then 0.93.
+    // 0.5625, 0.0625, 0.25 of 0.875: 64%, then 93%.
     EXPECT_EQ(got.value("columns"), 2);
     EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{1, 3}));
     EXPECT_DOUBLE_EQ(got.value("first_column_share").value(), 0.5625 / 0.875);
@@ -105,7 +105,7 @@ TEST(AttentionMap, LeavesTheFirstKeyOutOfRankAndColumnsAlone) {
   }
 }
 
-TEST(AttentionMap, CountsAThresholdThatIsMetButForRounding) {
+TEST(AttentionMap, CountsAThresholdMissedOnlyByRoundingAsReached) {
   const AttentionMapMeasures identity = measured(converted<float>(identity_matrix(10, 10)));
   EXPECT_EQ(identity.value("energy_rank"), 9);
   EXPECT_EQ(identity.value("columns"), 9);
@@ -113,7 +113,7 @@ TEST(AttentionMap, CountsAThresholdThatIsMetButForRounding) {
   EXPECT_DOUBLE_EQ(identity.value("first_column_share").value(), 0.1);
 }
 
-TEST(AttentionMap, OfOneColumnHasRankOneAndOneColumn) {
+TEST(AttentionMap, OneColumnHasRankOneAndOneEnergyColumn) {
   const AttentionMapMeasures got = measured(one_column_map(100, 0), {.causal = true});
   EXPECT_EQ(got.value("energy_rank"), 1);
   EXPECT_EQ(got.value("columns"), 1);
@@ -121,7 +121,7 @@ TEST(AttentionMap, OfOneColumnHasRankOneAndOneColumn) {
   EXPECT_EQ(got.value("first_column_share").value(), 1);
   EXPECT_EQ(got.value("entropy"), 0);
   EXPECT_EQ(got.value("sink_mass"), 1);
-  // All of it was key 0.
+  // All attention was on the first token.
   const AttentionMapMeasures rest = measured(one_column_map(100, 0), {.exclude_first_token = true});
   EXPECT_EQ(rest.value("energy_rank"), 0);
   EXPECT_EQ(rest.value("columns"), 0);
@@ -129,7 +129,7 @@ TEST(AttentionMap, OfOneColumnHasRankOneAndOneColumn) {
   EXPECT_FALSE(rest.value("first_column_share"));
 }
 
-TEST(AttentionMap, OfOneTokenHasNoPreviousOne) {
+TEST(AttentionMap, OneTokenHasNoPreviousToken) {
   for (const bool exclude_first_token : {false, true}) {
     for (const bool causal : {false, true}) {
       const AttentionMapMeasures got =
@@ -158,7 +158,7 @@ TEST(AttentionMap, ReadsMapsInsideLargerArrays) {
   EXPECT_EQ(got.value("distance"), expected.value("distance"));
 }
 
-/// By the definitions, in loops.
+/// Compares with the definitions in plain loops.
 void expect_as_defined(const Matrix<float>& map, const AttentionMapMeasures& got,
                        const AttentionMapOptions& options) {
   const std::int64_t size = map.rows();
@@ -204,10 +204,10 @@ void expect_as_defined(const Matrix<float>& map, const AttentionMapMeasures& got
   EXPECT_EQ(got.value("energy_rank"), energy_rank(values, options.energy));
 }
 
-TEST(AttentionMap, IsAsDefinedForMapsOfEveryKind) {
+TEST(AttentionMap, MatchesTheDefinitionsForMapsOfEveryKind) {
   for (const std::int64_t tokens : {2, 7, 33, 100, 128, 150}) {
     for (const NamedMap& named : maps_of_every_kind(tokens)) {
-      if (named.name == "low rank and noise") continue;  // has weights below 0
+      if (named.name == "low rank and noise") continue;  // has negative weights
       for (const bool exclude_first_token : {false, true}) {
         SCOPED_TRACE(named.name + ", " + std::to_string(tokens));
         const AttentionMapOptions options{.exclude_first_token = exclude_first_token};
@@ -217,7 +217,7 @@ TEST(AttentionMap, IsAsDefinedForMapsOfEveryKind) {
   }
 }
 
-TEST(AttentionMap, SaysTheSameWhetherItIsCalledCausalOrNot) {
+TEST(AttentionMap, TheCausalFlagDoesNotChangeACausalMap) {
   const Matrix<float> map = softmax_map(77, 8, 2.0, /*causal=*/true, 5);
   for (const bool exclude_first_token : {false, true}) {
     const AttentionMapMeasures plain = measured(map, {.exclude_first_token = exclude_first_token});
@@ -253,10 +253,10 @@ TEST(AttentionMap, HasTheSameDigitsForAnyNumberOfThreads) {
   }
 }
 
-// ---- Random tokens twice ------------------------------------------------------------------------
+// ---- Repeated random tokens ---------------------------------------------------------------------
 
-TEST(RepeatedTokens, ScoreHeadsByTheAttentionOfTheSecondBlock) {
-  // Two blocks of 3: query 3 … 5 holds what query 0 … 2 held.
+TEST(RepeatedTokens, ScoreTheAttentionOfTheSecondBlock) {
+  // Two blocks of 3: the tokens of queries 3 to 5 repeat those of queries 0 to 2.
   Matrix<float> map = converted<float>(zero_matrix(6, 6));
   for (std::int64_t query = 3; query < 6; ++query) {
     map(query, query - 2) = 0.75F;
@@ -264,7 +264,7 @@ TEST(RepeatedTokens, ScoreHeadsByTheAttentionOfTheSecondBlock) {
   }
   EXPECT_DOUBLE_EQ(induction_score(map.view(), 3).value(), 0.75);
   EXPECT_DOUBLE_EQ(duplicate_token_score(map.view(), 3).value(), 0.25);
-  // What comes before the blocks, and after them, does not count.
+  // Tokens before and after the two blocks do not count.
   Matrix<float> longer = converted<float>(zero_matrix(9, 9));
   for (std::int64_t query = 0; query < 6; ++query) {
     for (std::int64_t key = 0; key < 6; ++key) longer(query + 1, key + 1) = map(query, key);
@@ -281,8 +281,8 @@ TEST(RepeatedTokens, HaveNoScoreWithoutASecondBlock) {
   EXPECT_TRUE(induction_score(map.view(), 3));
 }
 
-TEST(AttentionMap, AcrossTwoTextsHasNoMeasuresOfPositions) {
-  // 3 queries over 5 keys: rows of rank 2 by hand.
+TEST(AttentionMap, CrossAttentionHasNoMeasuresOfPositions) {
+  // 3 queries over 5 keys; the rank is 2 by hand.
   Matrix<float> map(3, 5);
   const float weights[3][5] = {{1, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {0, 0.5, 0.5, 0, 0}};
   for (std::int64_t query = 0; query < 3; ++query) {
@@ -290,7 +290,7 @@ TEST(AttentionMap, AcrossTwoTextsHasNoMeasuresOfPositions) {
   }
   const AttentionMapMeasures got = measured(map, {.energy = 0.9, .across = true});
   EXPECT_EQ(got.value("energy_rank"), 2);  // energies 2 and 0.5
-  EXPECT_EQ(got.value("columns"), 2);      // 2, 0.25, 0.25: 0.9 of them is 2.25
+  EXPECT_EQ(got.value("columns"), 2);      // 2, 0.25, 0.25: 90% is 2.25
   EXPECT_NEAR(got.value("sink_mass").value(), 2.0 / 3, 1e-7);
   EXPECT_NEAR(got.value("entropy").value(), std::log(2.0) / 3, 1e-7);
   for (const char* of_places : {"previous_token", "current_token", "distance"}) {
@@ -298,7 +298,7 @@ TEST(AttentionMap, AcrossTwoTextsHasNoMeasuresOfPositions) {
   }
 }
 
-TEST(AttentionMap, OfAnyShapeHasTheRankOfItsSingularValues) {
+TEST(AttentionMap, AnyShapeHasTheRankOfItsSingularValues) {
   for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{7, 40}, {150, 20}}) {
     const Matrix<float> square = softmax_map(std::max(rows, cols), 6, 3, /*causal=*/false, 5);
     const MatrixView<const float> map = square.view().block(0, rows, 0, cols);

@@ -9,10 +9,10 @@
 namespace attnscope {
 namespace {
 
-using Maps = std::vector<std::vector<float>>;  // of each layer
+using Maps = std::vector<std::vector<float>>;  // one entry per layer
 
-/// What is held of a run over these sequences, and what visit_saved_maps() gives of them. Where the
-/// model needs to be run again for the first, `runs_again` says so.
+/// Maps saved during a run over these sequences (`held`), and the maps of visit_saved_maps()
+/// (`kept`). `runs_again` means that saved maps required a second run.
 struct Found {
   Maps held, kept;
   bool runs_again = false;
@@ -32,7 +32,7 @@ Found maps_of(const std::vector<TokenIds>& sequences, const Context& context = {
       {.sequences = {sequences}, .options = {{"energy", 0.9}, {"exclude_first_token", false}}},
       saved.watching(context), rows);
   Found found;
-  Context stopped;  // in which nothing can be run
+  Context stopped;  // cannot run anything
   std::stop_source stop;
   stop.request_stop();
   stopped.stop = stop.get_token();
@@ -46,20 +46,20 @@ Found maps_of(const std::vector<TokenIds>& sequences, const Context& context = {
   return found;
 }
 
-TEST(SavedMaps, OfASequenceThatRunsAloneNeedNoRunOfTheirOwn) {
+TEST(SavedMaps, ASingleSequenceNeedsNoSecondRun) {
   const Found found = maps_of({{1, 2, 3, 4, 5}});
   EXPECT_FALSE(found.runs_again);
   EXPECT_EQ(found.kept.size(), 2u);
   EXPECT_EQ(found.held, found.kept);
 }
 
-TEST(SavedMaps, AreMadeAgainWhereTheSequenceHadOthersBesideIt) {
+TEST(SavedMaps, SeveralSequencesNeedASecondRun) {
   const Found found = maps_of({{1, 2, 3}, {4, 5, 6}});
   EXPECT_TRUE(found.runs_again);
   EXPECT_EQ(found.held, found.kept);
 }
 
-TEST(SavedMaps, AreMadeAgainWhereThereIsLittleMemory) {
+TEST(SavedMaps, LittleMemoryCausesASecondRun) {
   const Found found = maps_of({{1, 2, 3, 4, 5}}, {.memory_bytes = 1000});
   EXPECT_TRUE(found.runs_again);
   EXPECT_EQ(found.held, found.kept);

@@ -1,4 +1,4 @@
-// `attention --store`: what is kept, what is found again, and that a killed run goes on.
+// `attention --store`: what is stored and found, and that a killed run resumes.
 #include <csignal>
 
 #include "tests/features/attention/attention_model.h"
@@ -9,7 +9,7 @@ namespace {
 
 class AttentionStore : public CliStore {
  protected:
-  /// Windows of 8 tokens: a batch takes all of them.
+  /// Windows of 8 tokens: one batch contains all of them.
   Words command(const std::string& model, const Words& options = {}) const {
     return Words{"attention", tiny_model(model), "--token-file", shard_, "--length", "8"} + options;
   }
@@ -30,7 +30,7 @@ TEST_F(AttentionStore, ASecondRunComputesNothing) {
   expect_computed(induction, 0);
 }
 
-TEST_F(AttentionStore, ExportPrintsEachTextByItself) {
+TEST_F(AttentionStore, ExportPrintsEachTextSeparately) {
   const Words json_of = {"--format", "json"};
   const Words first = command("gpt2", {"--sequences", "3"});
   output_of(stored(first));
@@ -43,7 +43,7 @@ TEST_F(AttentionStore, ExportPrintsEachTextByItself) {
   EXPECT_EQ(exported(Words{"--set", "1"} + json_of), output_of(first + json_of));
 }
 
-TEST_F(AttentionStore, AKilledRunGoesOn) {
+TEST_F(AttentionStore, AKilledRunResumes) {
   const Words longer = long_attention_run(folder_, 60) + Words{"--format", "csv"};
   const std::string plain = output_of(longer, {.timeout = std::chrono::milliseconds(120'000)});
   long kept = 0;
@@ -53,7 +53,7 @@ TEST_F(AttentionStore, AKilledRunGoesOn) {
       try {
         return std::filesystem::exists(store()) && items() > kept;
       } catch (const std::runtime_error&) {
-        return false;  // it has no tables yet
+        return false;  // no tables yet
       }
     });
     run.send(SIGKILL);

@@ -1,4 +1,4 @@
-// The tables of `attention`: what they say, in the width that they have.
+// The tables of `attention`: their content and width.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -55,7 +55,7 @@ Shown table_of(const Report& report, const WriteOptions& options = {}) {
   return shown;
 }
 
-/// `layers` of `heads` each; those from `collapsed` on have collapsed.
+/// `layers` layers with `heads` heads each. Layers from `collapsed` on have collapsed.
 Report report_of(const std::vector<std::string>& models, std::int64_t layers, std::int64_t heads,
                  std::int64_t collapsed) {
   Report report;
@@ -82,7 +82,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(AttentionTable, SaysWhatEachLayerIsLike) {
+TEST(AttentionTable, DescribesEachLayer) {
   const Shown shown = table_of(report_of({"small"}, 3, 4, 2));
   EXPECT_TRUE(has(shown.text, "0          10.2      10.8  3.2 ±0.50")) << shown.text;
   EXPECT_TRUE(has(shown.text, "10.2 10.2 10.2 10.2")) << shown.text;
@@ -93,20 +93,20 @@ TEST(AttentionTable, SaysWhatEachLayerIsLike) {
   EXPECT_TRUE(has(shown.lines.back(), "small: 2 of 3 layers come before")) << shown.text;
 }
 
-TEST(AttentionTable, EndsWithALineForEachModel) {
+TEST(AttentionTable, EndsWithALinePerModel) {
   const Shown shown = table_of(report_of({"a", "b"}, 2, 2, 5));
   ASSERT_GE(shown.lines.size(), 2u);
   EXPECT_EQ(shown.lines[shown.lines.size() - 2], "a: none of the 2 layers has collapsed");
   EXPECT_EQ(shown.lines.back(), "b: none of the 2 layers has collapsed");
 }
 
-TEST(AttentionTable, OfSomeLayersNamesTheFirstThatHasCollapsed) {
+TEST(AttentionTable, NamesTheFirstCollapsedOfSelectedLayers) {
   Report report = report_of({"a"}, 4, 2, 1);
   std::erase_if(report.rows, [](const Record& row) { return integer_field(row, "layer") < 2; });
   EXPECT_EQ(table_of(report).lines.back(), "a: first collapsed layer among these: 2");
 }
 
-TEST(AttentionTable, SaysNothingOfACollapseThatWasNotJudged) {
+TEST(AttentionTable, OmitsCollapseIfNotJudged) {
   Report report = report_of({"a"}, 2, 2, 5);
   for (Record& row : report.rows) {
     Record unjudged;
@@ -120,7 +120,7 @@ TEST(AttentionTable, SaysNothingOfACollapseThatWasNotJudged) {
   }
 }
 
-TEST(AttentionTable, FitsItsWidthHoweverManyHeadsThereAre) {
+TEST(AttentionTable, FitsItsWidthForAnyNumberOfHeads) {
   for (const std::int64_t heads : {1, 12, 16, 32, 96, 128}) {
     for (const int width : {80, 120}) {
       for (const bool color : {false, true}) {
@@ -128,7 +128,7 @@ TEST(AttentionTable, FitsItsWidthHoweverManyHeadsThereAre) {
             table_of(report_of({"m"}, 2, heads, 1), {.color = color, .width = width});
         for (const std::string& line : shown.lines) {
           if (has(line, "Rank:") || has(line, "Max rank:") || has(line, "Inheritune")) {
-            continue;  // text: what numbers mean, and what follows from them
+            continue;  // legends and summaries, not rows
           }
           EXPECT_LE(display_width(line), static_cast<std::size_t>(width)) << heads << ": " << line;
         }
@@ -138,7 +138,7 @@ TEST(AttentionTable, FitsItsWidthHoweverManyHeadsThereAre) {
   }
 }
 
-TEST(InductionTable, ShowsTheTenStrongest) {
+TEST(InductionTable, ShowsTheTenStrongestHeads) {
   Report report;
   report.command = "attention";
   report.parameters = {{"induction", true}, {"sequences", 8}, {"length", 100}};
@@ -164,7 +164,7 @@ TEST(InductionTable, ShowsTheTenStrongest) {
       << shown.text;
 }
 
-TEST(AttentionTables, OddRowsCrashNothing) {
+TEST(AttentionTables, AcceptIncompleteRows) {
   const Record odd[] = {{},
                         {{"model", "m"}, {"layer", "x"}, {"energy_rank", "y"}},
                         {{"model", "m"}, {"head", 3}, {"energy_rank", Record()}},
@@ -211,7 +211,7 @@ TEST(HeatMap, ShrinksToTheLargestWeightOfEachBlock) {
   EXPECT_TRUE(has(text, "the maximum of 4 × 4")) << text;
 }
 
-TEST(HeatMap, ALogarithmicScaleShowsWhatIsSmall) {
+TEST(HeatMap, LogarithmicScaleShowsSmallWeights) {
   HeatMap map(2, {});
   map.add_row(std::vector<double>{1, 0}, "a");
   map.add_row(std::vector<double>{0.01, 0.99}, "b");
@@ -219,7 +219,7 @@ TEST(HeatMap, ALogarithmicScaleShowsWhatIsSmall) {
   EXPECT_TRUE(has(drawn(map, /*log_scale=*/true), "++@@")) << drawn(map, true);
 }
 
-TEST(HeatMap, OfZerosIsEmpty) {
+TEST(HeatMap, IsEmptyForZeros) {
   for (const bool color : {false, true}) {
     HeatMap map(3, {.color = color});
     for (int row = 0; row < 3; ++row) map.add_row(std::vector<double>(3), "t");
@@ -228,7 +228,7 @@ TEST(HeatMap, OfZerosIsEmpty) {
   }
 }
 
-TEST(TextColumns, CutsAndFillsByWhatTheEyeSees) {
+TEST(TextColumns, CutsAndPadsByDisplayWidth) {
   EXPECT_EQ(fitted_text("abc", 5), "abc  ");
   EXPECT_EQ(fitted_text("abcdef", 5), "abcd…");
   EXPECT_EQ(fitted_text("你好吗", 5), "你好…");

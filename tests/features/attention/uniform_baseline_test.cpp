@@ -1,4 +1,4 @@
-// The nulls of attention maps against the measures of the map that they stand for.
+// Uniform baselines, compared with the measures of the corresponding uniform attention map.
 #include "attnscope/features/attention/uniform_baseline.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-/// Written out, weight by weight.
+/// The uniform map, weight by weight.
 Matrix<float> uniform_map_of(std::int64_t tokens, const AttentionMask& mask) {
   Matrix<float> map(tokens, tokens);
   for (std::int64_t query = 0; query < tokens; ++query) {
@@ -30,7 +30,7 @@ struct Case {
 
 class UniformAttentionOf : public testing::TestWithParam<Case> {};
 
-TEST_P(UniformAttentionOf, HasTheMeasuresOfItsMap) {
+TEST_P(UniformAttentionOf, EqualsTheMeasuresOfTheUniformMap) {
   const auto& [name, mask, causal] = GetParam();
   for (const std::int64_t tokens : {1, 2, 3, 8, 20, 50}) {
     SCOPED_TRACE(tokens);
@@ -73,25 +73,25 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"bidiagonal_window", AttentionMask::bidirectional(3), false}),
     [](const auto& each) { return std::string(each.param.name); });
 
-TEST(UniformAttention, OfEncodersGivesEveryTokenAsMuch) {
+TEST(UniformAttention, EncodersAttendEquallyToEveryToken) {
   const UniformAttention uniform = {.tokens = 100, .mask = AttentionMask::bidirectional()};
   EXPECT_DOUBLE_EQ(repeated_token(uniform, 50, 49).value(), 0.01);
   EXPECT_DOUBLE_EQ(sink_mass(uniform).value(), 0.01);
   EXPECT_EQ(columns(uniform, 0.9, false), 90);
 }
 
-TEST(UniformAttention, SeesNothingBeyondAWindow) {
+TEST(UniformAttention, IgnoresKeysOutsideTheWindow) {
   const UniformAttention uniform = {.tokens = 40, .mask = AttentionMask::causal(20)};
   EXPECT_DOUBLE_EQ(repeated_token(uniform, 20, 19).value(), 1.0 / 20);
   EXPECT_EQ(repeated_token(uniform, 20, 20).value(), 0);
 }
 
-TEST(UniformAttention, WithoutASecondBlockHasNoScore) {
+TEST(UniformAttention, HasNoScoreWithoutASecondBlock) {
   EXPECT_FALSE(repeated_token({.tokens = 4, .mask = {}}, 0, -1));
   EXPECT_FALSE(repeated_token({.tokens = 4, .mask = {}}, 4, 3));
 }
 
-TEST(UniformAttention, AcrossTwoTextsSeesEveryKey) {
+TEST(UniformAttention, CrossAttentionIncludesEveryKey) {
   const UniformAttention uniform = {
       .tokens = 20, .mask = AttentionMask::bidirectional(), .queries = 3};
   EXPECT_DOUBLE_EQ(sink_mass(uniform).value(), 0.05);

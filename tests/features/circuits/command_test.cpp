@@ -1,4 +1,5 @@
-// `circuits` as a user meets it: rows, variants, corner cases, errors, the same bytes every time.
+// The `circuits` command: rows, variants, edge cases, errors, and identical output for any number
+// of threads.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -45,7 +46,7 @@ TEST(CliCircuits, RowsAreTheSumThenTheHeadsOfEachCircuit) {
   EXPECT_EQ(keys_of(rows[5].at("factor_rank").at("0.9")), sorted({"o", "v"}));
 }
 
-TEST(CliCircuits, AgreesWithTheSpectrumOfTheSameCircuits) {
+TEST(CliCircuits, EqualsTheSpectrumOfTheSameCircuits) {
   const json spectra =
       report_of({"spectrum", kLlama, "--matrix", "qk,ov", "--per-head", "--energy", "0.9,0.99"});
   const json circuits = report_of({"circuits", kLlama});
@@ -59,7 +60,7 @@ TEST(CliCircuits, AgreesWithTheSpectrumOfTheSameCircuits) {
   }
 }
 
-TEST(CliCircuits, SameBytesWhateverTheThreads) {
+TEST(CliCircuits, ThreadsDoNotChangeTheOutput) {
   for (const Words& options : {Words{}, Words{"--composition"}, Words{"--fold-norm"}}) {
     const Words words =
         Words{"circuits", kLlama, data_path("albert"), "--quiet", "--format", "json"} + options;
@@ -74,7 +75,7 @@ TEST(CliCircuits, OffsetZeroIsTheDefault) {
   EXPECT_NE(output_of(words), output_of(words + Words{"--rope-offset", "-1"}));
 }
 
-TEST(CliCircuits, OffsetLeavesRanksOfFactorsAndTheCircuitOv) {
+TEST(CliCircuits, OffsetDoesNotChangeFactorRanksOrOv) {
   const json plain = report_of({"circuits", kLlama});
   const json turned = report_of({"circuits", kLlama, "--rope-offset", "7"});
   for (std::size_t at = 0; at < plain.at("rows").size(); ++at) {
@@ -84,7 +85,7 @@ TEST(CliCircuits, OffsetLeavesRanksOfFactorsAndTheCircuitOv) {
   }
 }
 
-TEST(CliCircuits, BiasesMakeTheCircuitOvOblong) {
+TEST(CliCircuits, BiasesMakeTheOvCircuitRectangular) {
   const json report = report_of({"circuits", data_path("bert"), "--with-bias", "--layers", "0"});
   const json qk = circuit_row(report, 0, "qk", nullptr), ov = circuit_row(report, 0, "ov", 0);
   EXPECT_FALSE(qk.at("symmetry").is_null());
@@ -116,7 +117,7 @@ TEST(CliCircuits, ZeroHeadHasRankZeroAndNoScores) {
   EXPECT_EQ(pairs.at("rows").size(), 3u * 4 * 4);
 }
 
-TEST(CliCircuits, HeadThatIsNotFiniteIsSkippedAlone) {
+TEST(CliCircuits, SkipsOnlyHeadsWithNanOrInf) {
   const TempFolder folder;
   TinyLlama model;
   set_element(model.attention(0, 'o'), 3, TinyLlama::kHeadDim, kNan);  // head 1
@@ -129,7 +130,8 @@ TEST(CliCircuits, HeadThatIsNotFiniteIsSkippedAlone) {
     EXPECT_TRUE(contains(skipped.at("reason").get<std::string>(), "NaN or Inf"));
   }
   const json pairs = report_of({"circuits", path, "--composition"});
-  // Three of four heads write; by Q and K two of four read, by V all.
+  // Three of four heads are senders. As receivers, two of four have finite queries and keys, and
+  // all four have finite values.
   EXPECT_EQ(pairs.at("rows").size(), 3u * (2 + 2 + 4));
   EXPECT_EQ(pairs.at("skipped").size(), 3u);
   for (const json& row : pairs.at("rows")) EXPECT_TRUE(row.at("score").is_number()) << row;
@@ -151,14 +153,14 @@ TEST(CliCircuits, CompositionGoesFromEarlierToLaterLayers) {
   EXPECT_TRUE(contains(output_of({"circuits", one, "--composition"}), "Score"));
 }
 
-TEST(CliCircuits, TablesSayTheVariant) {
+TEST(CliCircuits, TablesNameTheVariant) {
   EXPECT_TRUE(contains(output_of({"circuits", kLlama}), "weights as stored"));
   EXPECT_TRUE(contains(legend_of(output_of({"circuits", kLlama, "--fold-norm", "--with-bias",
                                             "--rope-offset", "-2"})),
                        "norm gains folded in, with biases, qk at rotary offset -2"));
 }
 
-TEST(CliCircuits, OneLineSaysWhatIsWrong) {
+TEST(CliCircuits, ReportsErrorsInOneLine) {
   const TempFolder folder;
   TinyLlama spiral;
   spiral.config["rope_scaling"] = {{"rope_type", "spiral"}, {"factor", 4.0}};
@@ -185,7 +187,7 @@ TEST(CliCircuits, OneLineSaysWhatIsWrong) {
   EXPECT_EQ(run_attnscope({"circuits", scaled}).exit_code, 0);
 }
 
-TEST(CliCircuits, ALayerWhoseNormIsMissingIsSkipped) {
+TEST(CliCircuits, SkipsALayerWithoutItsNorm) {
   const TempFolder folder;
   const std::string without = TinyLlama(2).write(folder, "without-norms");
   const RunResult run = run_attnscope({"circuits", without, "--fold-norm", "--format", "json"});
@@ -197,7 +199,7 @@ TEST(CliCircuits, ALayerWhoseNormIsMissingIsSkipped) {
                        "layers.0.input_layernorm.weight"));
 }
 
-TEST(CliCircuits, SaysWhatOfQwenIsLeftOut) {
+TEST(CliCircuits, NotesTheNonlinearPartOfQwen) {
   const RunResult run = run_attnscope({"circuits", data_path("qwen3"), "--circuit", "qk"});
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_TRUE(contains(run.err, "not linear")) << run.err;

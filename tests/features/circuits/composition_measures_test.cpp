@@ -1,4 +1,4 @@
-// Composition scores against the definition on whole D × D circuits.
+// Composition scores, compared with the definition on full D × D circuits.
 #include "attnscope/features/circuits/composition_measures.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-/// A layer's four projections.
+/// The four projections of a layer.
 struct LayerAttention {
   HeadShape heads;
   Matrix<double> query, key, value, output;
@@ -40,7 +40,7 @@ WritingHeads writers_of(const LayerAttention& earlier, HeadRange heads) {
   return prepare_writers(earlier.ov(), heads);
 }
 
-/// leftᵀ · right, (D, D).
+/// leftᵀ · right, of shape (D, D).
 Matrix<double> whole_circuit(const CircuitWeights& weights, std::int64_t head) {
   const CircuitFactors factors = head_factors(weights, head);
   return naive_product(factors.left.transposed(), factors.right);
@@ -60,7 +60,7 @@ double score_by_definition(const LayerAttention& later, ReadingKind kind,
 
 constexpr HeadShape kGrouped = {.heads = 4, .kv_heads = 2, .head_dim = 3, .value_dim = 2};
 
-TEST(Composition, IsTheNormOfTheProductOverBothNorms) {
+TEST(Composition, IsTheNormOfTheProductDividedByBothNorms) {
   const struct {
     HeadShape heads;
     std::int64_t width;
@@ -79,7 +79,7 @@ TEST(Composition, IsTheNormOfTheProductOverBothNorms) {
       ASSERT_EQ(scores.cols(), heads.heads);
       for (std::int64_t receiver_head = 0; receiver_head < heads.heads; ++receiver_head) {
         for (std::int64_t head = 0; head < heads.heads; ++head) {
-          // Rounding of sums over at most 50 × 20 products.
+          // Rounding error of sums over at most 50 × 20 products.
           EXPECT_NEAR(scores(receiver_head, head),
                       score_by_definition(later, kind, receiver_head, earlier, head), 1e-13)
               << reading_kind_name(kind) << " " << receiver_head << " " << head;
@@ -89,8 +89,8 @@ TEST(Composition, IsTheNormOfTheProductOverBothNorms) {
   }
 }
 
-TEST(Composition, IsOneForAHeadThatReadsWhatTheOtherWrites) {
-  // OV of both copies the first coordinate and nothing else.
+TEST(Composition, IsOneForAHeadThatReadsTheOutputOfTheOther) {
+  // The OV circuits of both heads copy the first coordinate and nothing else.
   const HeadShape one = {.heads = 1, .kv_heads = 1, .head_dim = 1, .value_dim = 1};
   LayerAttention copies = random_layer_attention(one, 4, 1);
   for (std::int64_t at = 0; at < 4; ++at) {
@@ -103,10 +103,10 @@ TEST(Composition, IsOneForAHeadThatReadsWhatTheOtherWrites) {
   };
   EXPECT_DOUBLE_EQ(score(ReadingKind::value), 1);
   EXPECT_DOUBLE_EQ(score(ReadingKind::query), 1);  // queries read the first coordinate
-  EXPECT_DOUBLE_EQ(score(ReadingKind::key), 0);    // keys the second, where nothing is written
+  EXPECT_DOUBLE_EQ(score(ReadingKind::key), 0);    // keys read the second, which nothing writes
 }
 
-TEST(Composition, HasTheSameDigitsInWhateverRangesHeadsArePrepared) {
+TEST(Composition, HasTheSameDigitsForAnyRangesOfHeads) {
   const LayerAttention earlier = random_layer_attention(kGrouped, 30, 1);
   const LayerAttention later = random_layer_attention(kGrouped, 30, 11);
   for (const ReadingKind kind : kReadingKinds) {
@@ -127,7 +127,7 @@ TEST(Composition, HasTheSameDigitsInWhateverRangesHeadsArePrepared) {
   }
 }
 
-TEST(Composition, HasNoScoreForAZeroHeadAndNoNormForOneThatIsNotFinite) {
+TEST(Composition, IsEmptyForZeroHeadsAndForNanOrInf) {
   LayerAttention earlier = random_layer_attention(kGrouped, 6, 1),
                  later = random_layer_attention(kGrouped, 6, 11);
   for (std::int64_t row = 0; row < 6; ++row) {

@@ -1,4 +1,4 @@
-// The table of composing heads keeps few of its rows: those that a full sort would put first.
+// The table of composition scores keeps only a few rows: those that a full sort would put first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Record pair_row(const std::string& model, std::int64_t number, Value excess) {
           {"score", 0.25},         {"excess", std::move(excess)}};
 }
 
-/// The pairs that the table shows, as "layer 3 head 4", of all models one after the other.
+/// The head pairs in the table, as "layer 3 head 4", for all models in order.
 std::vector<std::string> shown(const std::vector<Record>& rows,
                                const std::vector<std::string>& models,
                                std::string* text = nullptr) {
@@ -45,7 +45,7 @@ std::string pair_text(std::int64_t number) {
   return "layer " + std::to_string(number / 100) + " head " + std::to_string(number % 100);
 }
 
-/// By a stable sort of all.
+/// The expected pairs, from a stable sort of all.
 std::vector<std::string> strongest(const std::vector<double>& excess) {
   std::vector<std::int64_t> order;
   for (std::int64_t number = 0; number < std::ssize(excess); ++number) order.push_back(number);
@@ -59,10 +59,11 @@ std::vector<std::string> strongest(const std::vector<double>& excess) {
   return out;
 }
 
-TEST(CompositionTable, ShowsWhatAFullSortPutsFirst) {
+TEST(CompositionTable, ShowsTheStrongestPairsOfAFullSort) {
   std::mt19937_64 random(1);
   for (const std::size_t count : {0, 1, 19, 20, 21, 500, 2000}) {
-    for (const std::uint64_t levels : {1, 2, 5, 1'000'000}) {  // few levels: many are equal
+    // With few levels, many scores are equal.
+    for (const std::uint64_t levels : {1, 2, 5, 1'000'000}) {
       std::vector<double> excess(count);
       std::vector<Record> rows;
       for (std::size_t number = 0; number < count; ++number) {
@@ -77,7 +78,7 @@ TEST(CompositionTable, ShowsWhatAFullSortPutsFirst) {
   }
 }
 
-TEST(CompositionTable, KeepsModelsApartAndLeavesOutWhatHasNoScore) {
+TEST(CompositionTable, SeparatesModelsAndSkipsMissingScores) {
   std::vector<Record> rows;
   for (std::int64_t number = 0; number < 60; ++number) {
     rows.push_back(pair_row("a", number, number < 30 ? Value(1.0) : Value()));

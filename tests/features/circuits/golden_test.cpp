@@ -1,5 +1,6 @@
-// `circuits` on every tiny checkpoint and in every variant, against tests/golden/circuits: float64
-// NumPy on the D × D products, with biases, gains and rotary angles watched in transformers.
+// `circuits` on every tiny checkpoint and in every variant, compared with tests/golden/circuits:
+// float64 NumPy on the D × D products. Biases, gains and rotary angles were recorded from
+// transformers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ json circuits_report(std::vector<std::string> arguments) {
   return json::parse(result.out);
 }
 
-/// Layer, circuit, head; -1 for the sum over heads.
+/// Layer, circuit, head; head is -1 for the sum over heads.
 using RowKey = std::tuple<int, std::string, int>;
 
 RowKey key_of(const json& layer, const json& circuit, const json& head) {
@@ -39,7 +40,7 @@ RowKey key_of(const json& layer, const json& circuit, const json& head) {
 }
 
 void compare_rank(const json& got, const json& expected, const std::string& what) {
-  // null: no such measure, or a threshold on a step, where rounding decides.
+  // null: the measure does not exist, or rounding decides whether the threshold is reached.
   if (expected.is_null()) return;
   EXPECT_EQ(got, expected) << what;
 }
@@ -116,8 +117,8 @@ std::string test_name(const testing::TestParamInfo<std::string>& name) {
   return text;
 }
 
-// Frequencies are float32: off by 6e-8 of themselves, which over 21 tokens turns a pair by 1.3e-6
-// too far at most, and others by less.
+// RoPE frequencies are float32, with a relative error of 6e-8. Over 21 tokens, a pair is rotated at
+// most 1.3e-6 too far.
 constexpr double kTransposedTolerance = 2e-6;
 
 class CircuitsGolden : public testing::TestWithParam<std::string> {
@@ -127,22 +128,22 @@ class CircuitsGolden : public testing::TestWithParam<std::string> {
     std::ifstream file(kRoot / "tests/golden/circuits" / (GetParam() + ".json"));
     return json::parse(file);
   }();
-  // Digits printed, and sums of a few thousand products of float64.
+  // Rounding of printed digits, and of sums over a few thousand float64 products.
   static constexpr double kTolerance = 1e-9;
 };
 
-TEST_P(CircuitsGolden, AgreesWithNumPy) {
+TEST_P(CircuitsGolden, EqualsNumPy) {
   const json report = circuits_report({folder_});
   EXPECT_EQ(report.at("rows").size(), golden_.at("plain").size());
   compare_report(report, golden_, golden_.at("plain"), kTolerance);
 }
 
-TEST_P(CircuitsGolden, FoldsTheNormThatFeedsTheProjections) {
+TEST_P(CircuitsGolden, FoldsThePrecedingNorm) {
   compare_report(circuits_report({folder_, "--fold-norm"}), golden_, golden_.at("fold_norm"),
                  kTolerance);
 }
 
-TEST_P(CircuitsGolden, TakesBiasesAsACoordinate) {
+TEST_P(CircuitsGolden, IncludesBiasesAsACoordinate) {
   compare_report(circuits_report({folder_, "--with-bias"}), golden_, golden_.at("with_bias"),
                  kTolerance);
 }
@@ -186,14 +187,14 @@ TEST_P(CircuitsGolden, ComposesHeadsOfDifferentLayers) {
 
 struct TrainedModel {
   const char* name;
-  const char* folder;  // from the repository's root
+  const char* folder;  // relative to the repository root
 };
 
 void PrintTo(const TrainedModel& model, std::ostream* out) { *out << model.name; }
 
 class TrainedCircuits : public testing::TestWithParam<TrainedModel> {};
 
-TEST_P(TrainedCircuits, AgreeWithNumPy) {
+TEST_P(TrainedCircuits, EqualsNumPy) {
   const fs::path folder = kRoot / GetParam().folder;
   if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not here";
   std::ifstream file(kRoot / "tests/golden/circuits/trained" /
@@ -214,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST(CircuitsGoldenScaled, RotatesKeysByEveryScaling) {
+TEST(CircuitsGoldenScaled, SupportsEveryRopeScaling) {
   std::ifstream file(kRoot / "tests/golden/circuits/scaled/figures.json");
   const json golden = json::parse(file);
   for (const json& scaled : golden.at("cases")) {

@@ -1,4 +1,4 @@
-// Circuits whose answers are planted, and what no measure may depend on.
+// Circuits with known measures, and transformations that must not change any measure.
 #include "attnscope/features/circuits/measures.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ CircuitMeasures measure(const Matrix<double>& left, const Matrix<double>& right)
                          /*with_eigenvalues=*/true);
 }
 
-/// (r, cols) whose entry is `entry(row, col)`.
+/// A matrix (r, cols) with elements `entry(row, col)`.
 Matrix<double> made(std::int64_t rows, std::int64_t cols,
                     const std::function<double(std::int64_t, std::int64_t)>& entry) {
   Matrix<double> out(rows, cols);
@@ -28,9 +28,9 @@ Matrix<double> made(std::int64_t rows, std::int64_t cols,
   return out;
 }
 
-constexpr double kRounding = 1e-12;  // a few hundred sums of as many float64
+constexpr double kRounding = 1e-12;  // a few hundred float64 sums of as many terms
 
-TEST(CircuitMeasures, PositiveDefiniteCircuitAttendsToItself) {
+TEST(CircuitMeasures, PositiveDefiniteCircuitHasPositiveEigenvalues) {
   const Matrix<double> factor = gaussian_matrix(5, 24, 1);
   const CircuitMeasures got = measure(factor, factor);
   EXPECT_NEAR(*got.symmetry, 1, kRounding);
@@ -39,8 +39,8 @@ TEST(CircuitMeasures, PositiveDefiniteCircuitAttendsToItself) {
   EXPECT_LE(*got.identity_cosine, *got.identity_cosine_bound + kRounding);
 }
 
-TEST(CircuitMeasures, SymmetricCircuitThatIsNotPositive) {
-  // aᵀ a − bᵀ b with a ⟂ b, |a| = 2 |b|: eigenvalues 4, −1.
+TEST(CircuitMeasures, SymmetricCircuitWithANegativeEigenvalue) {
+  // aᵀ a − bᵀ b with a ⟂ b and |a| = 2 |b|: eigenvalues 4 and −1.
   const Matrix<double> left =
       made(2, 6, [](auto row, auto col) { return col == row ? (row == 0 ? 2.0 : 1.0) : 0.0; });
   const Matrix<double> right =
@@ -55,7 +55,7 @@ TEST(CircuitMeasures, SymmetricCircuitThatIsNotPositive) {
 }
 
 TEST(CircuitMeasures, AntisymmetricCircuitHasNoSymmetricPart) {
-  // xᵀ y − yᵀ x.
+  // xᵀ y − yᵀ x is antisymmetric.
   const Matrix<double> rows = gaussian_matrix(2, 20, 1);
   const Matrix<double> left = made(2, 20, [&](auto row, auto col) { return rows(row, col); });
   const Matrix<double> right =
@@ -67,14 +67,14 @@ TEST(CircuitMeasures, AntisymmetricCircuitHasNoSymmetricPart) {
   EXPECT_NEAR(*got.copying_score, 0, kRounding);
 }
 
-TEST(CircuitMeasures, IdentityIsTheIdentity) {
+TEST(CircuitMeasures, IdentityCircuitHasZeroIdentityDistance) {
   for (const double scale : {1.0, -0.5, 3.0}) {
     const CircuitMeasures got =
         measure(identity_matrix(9, 9),
                 made(9, 9, [&](auto row, auto col) { return row == col ? scale : 0.0; }));
     EXPECT_NEAR(*got.identity_cosine, scale > 0 ? 1 : -1, kRounding);
     EXPECT_NEAR(*got.identity_cosine_bound, 1, kRounding);
-    EXPECT_NEAR(*got.identity_distance, 0, 1e-7);  // the root of a rounding
+    EXPECT_NEAR(*got.identity_distance, 0, 1e-7);  // square root of a rounding error
     EXPECT_NEAR(*got.identity_scale, scale, kRounding);
     EXPECT_NEAR(*got.identity_residual, std::abs(scale - 1), 1e-7);
     EXPECT_NEAR(*got.symmetry, 1, kRounding);
@@ -83,7 +83,7 @@ TEST(CircuitMeasures, IdentityIsTheIdentity) {
   }
 }
 
-TEST(CircuitMeasures, OneRotationOfBothFactorsChangesNothing) {
+TEST(CircuitMeasures, ARotationOfBothFactorsChangesNothing) {
   const Matrix<double> left = gaussian_matrix(6, 30, 1), right = gaussian_matrix(6, 30, 2);
   const std::vector<double> ones(6, 1.0);
   const Matrix<double> rotation = matrix_with_singular_values(6, 6, ones, 3);
@@ -112,7 +112,7 @@ TEST(CircuitMeasures, OneRotationOfBothFactorsChangesNothing) {
   }
 }
 
-TEST(CircuitMeasures, OneDimension) {
+TEST(CircuitMeasures, SupportsOneDimension) {
   const Matrix<double> left = made(1, 1, [](auto, auto) { return -2.0; });
   const Matrix<double> right = made(1, 1, [](auto, auto) { return 3.0; });
   const CircuitMeasures got = measure(left, right);
@@ -124,7 +124,7 @@ TEST(CircuitMeasures, OneDimension) {
   EXPECT_EQ(*got.copying_score, -1);
 }
 
-TEST(CircuitMeasures, ZeroFactorLeavesNoScores) {
+TEST(CircuitMeasures, ZeroFactorHasNoScores) {
   const CircuitMeasures got = measure(zero_matrix(3, 12), gaussian_matrix(3, 12, 1));
   EXPECT_EQ(got.frobenius_norm, 0);
   EXPECT_EQ(got.identity_scale, 0);
@@ -137,7 +137,7 @@ TEST(CircuitMeasures, ZeroFactorLeavesNoScores) {
   EXPECT_EQ(*row.find("head_space_rank_drop")->get<Record>()->find("0.9")->get<std::int64_t>(), 0);
 }
 
-TEST(CircuitMeasures, OblongCircuitHasRanksAndANormOnly) {
+TEST(CircuitMeasures, RectangularCircuitHasOnlyRanksAndANorm) {
   const CircuitMeasures got = measure(gaussian_matrix(3, 12, 1), gaussian_matrix(3, 13, 2));
   EXPECT_GT(got.frobenius_norm, 0);
   EXPECT_EQ(got.max_possible_rank, 3);

@@ -13,7 +13,7 @@ namespace {
 
 using Key = PreparedLayers::Key;
 
-/// Asks for layers that take 10 bytes each, and counts how often one is prepared.
+/// Requests layers that take 10 bytes each, and counts how many are prepared.
 struct Layers {
   PreparedLayers prepared;
   std::atomic<int> count = 0;
@@ -26,21 +26,21 @@ struct Layers {
   }
 };
 
-TEST(PreparedLayers, KeepsWhatWasAskedForLastWithinTheRoomOfItemsUnderWay) {
+TEST(PreparedLayers, KeepsTheLatestLayersWithinTheMemoryOfRunningItems) {
   Layers layers;
   const PreparedLayers::Room room(layers.prepared, 20);
   layers.get(1);
   layers.get(2);
   layers.get(1);
   EXPECT_EQ(layers.count, 2);
-  layers.get(3);  // instead of 2
+  layers.get(3);  // evicts layer 2
   layers.get(1);
   EXPECT_EQ(layers.count, 3);
   layers.get(2);
   EXPECT_EQ(layers.count, 4);
 }
 
-TEST(PreparedLayers, StaysFromOneItemToTheNextAndWhileItIsUsed) {
+TEST(PreparedLayers, KeepsALayerBetweenItemsAndWhileInUse) {
   Layers layers;
   {
     const PreparedLayers::Room room(layers.prepared, 10);
@@ -49,12 +49,12 @@ TEST(PreparedLayers, StaysFromOneItemToTheNextAndWhileItIsUsed) {
   const PreparedLayers::Room room(layers.prepared, 10);
   const auto used = layers.get(1);
   EXPECT_EQ(layers.count, 1);
-  layers.get(2);  // for which there is no room but for what is used
+  layers.get(2);  // fits only because the layer in use is not counted
   EXPECT_EQ(layers.get(1), used);
   EXPECT_EQ(layers.count, 2);
 }
 
-TEST(PreparedLayers, ArePreparedOnceForThreadsThatAskTogether) {
+TEST(PreparedLayers, PreparesALayerOnceForConcurrentRequests) {
   for (const bool with_team : {false, true}) {
     Layers layers;
     Team team;
@@ -72,7 +72,7 @@ TEST(PreparedLayers, ArePreparedOnceForThreadsThatAskTogether) {
   }
 }
 
-TEST(PreparedLayers, AreTriedAgainByTheNextWhereOneFailed) {
+TEST(PreparedLayers, RetriesAfterAFailure) {
   Layers layers;
   const PreparedLayers::Room room(layers.prepared, 10);
   const auto fail = [&] {

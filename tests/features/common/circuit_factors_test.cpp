@@ -1,4 +1,5 @@
-// Circuit factors against sums over the definition's indices. Small integers: every sum is exact.
+// Circuit factors, compared with sums over the indices of the definition. All sums are exact
+// because the elements are small integers.
 #include "attnscope/features/common/circuit_factors.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ CircuitWeights ov_of(const Attention& attention) {
   return {Role::ov, attention.output.view(), attention.value.view(), attention.heads};
 }
 
-/// Which key/value head query head h reads: floor(h G / H).
+/// The key/value head of query head h: floor(h G / H).
 std::int64_t read_by(std::int64_t head, const HeadShape& heads) {
   return head * heads.kv_heads / heads.heads;
 }
@@ -90,7 +91,7 @@ class Circuit : public testing::TestWithParam<HeadShape> {
   const Attention attention_ = random_attention(GetParam());
 };
 
-TEST_P(Circuit, OfOneHeadIsTheProductOfItsFactors) {
+TEST_P(Circuit, OneHeadIsTheProductOfItsFactors) {
   for (std::int64_t head = 0; head < attention_.heads.heads; ++head) {
     SCOPED_TRACE("head " + std::to_string(head));
     const CircuitFactors qk = head_factors(qk_of(attention_), head);
@@ -105,7 +106,7 @@ TEST_P(Circuit, OfOneHeadIsTheProductOfItsFactors) {
   }
 }
 
-TEST_P(Circuit, SummedOverHeadsIsTheProductWithTheSummedFactor) {
+TEST_P(Circuit, SumOverHeadsIsTheProductWithTheSummedFactor) {
   Matrix<double> qk = zero_matrix(kWidth, kWidth);
   Matrix<double> ov = zero_matrix(kWidth, kWidth);
   for (std::int64_t head = 0; head < attention_.heads.heads; ++head) {
@@ -150,7 +151,7 @@ TEST_P(Circuit, HeadSlicesTileTheMatrix) {
   }
 }
 
-TEST_P(Circuit, QueryHeadsReadTheirGroup) {
+TEST_P(Circuit, QueryHeadsUseTheKeyValueHeadOfTheirGroup) {
   const HeadShape& heads = attention_.heads;
   for (std::int64_t head = 0; head < heads.heads; ++head) {
     EXPECT_EQ(heads.kv_head(head), read_by(head, heads));
@@ -171,8 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
              std::to_string(shape.param.value_dim);
     });
 
-// Without grouping the factor of the sum is the projection itself.
-TEST(SummedLeftFactor, WithoutGroupingIsTheProjection) {
+// Without grouped heads, the summed factor equals the projection.
+TEST(SummedLeftFactor, EqualsTheProjectionWithoutGroupedHeads) {
   const Attention attention =
       random_attention({.heads = 4, .kv_heads = 4, .head_dim = 2, .value_dim = 3});
   expect_equal(summed_left_factor(qk_of(attention)), attention.query);
@@ -184,8 +185,8 @@ TEST(SummedLeftFactor, WithoutGroupingIsTheProjection) {
   }
 }
 
-// Two query heads that cancel in the sum: QK and OV are zero, though no head's is.
-TEST(SummedLeftFactor, OfHeadsThatCancelIsZero) {
+// Two query heads that cancel in the sum: QK and OV are zero, although neither head's circuit is.
+TEST(SummedLeftFactor, IsZeroForHeadsThatCancel) {
   Attention attention =
       random_attention({.heads = 2, .kv_heads = 1, .head_dim = 3, .value_dim = 3});
   for (std::int64_t inner = 0; inner < 3; ++inner) {

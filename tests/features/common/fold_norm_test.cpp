@@ -1,4 +1,4 @@
-// Folding on 4 × 4 matrices, and the identities that it rests on.
+// Norm folding on 4 × 4 matrices, and the identities that it relies on.
 #include "attnscope/features/common/fold_norm.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace test;
 
-/// W x.
+/// The product W x.
 std::vector<double> times(const Matrix<double>& w, const std::vector<double>& x) {
   std::vector<double> out(static_cast<std::size_t>(w.rows()), 0.0);
   for (std::int64_t row = 0; row < w.rows(); ++row) {
@@ -48,7 +48,7 @@ std::vector<double> layer_norm(std::vector<double> x, const std::vector<double>&
 const std::vector<double> kGain = {1.5, -0.5, 2, 0.25};
 const std::vector<double> kInput = {0.3, -2, 1.7, 5};
 
-TEST(Fold, GainMultipliesColumns) {
+TEST(Fold, GainScalesColumns) {
   Matrix<double> w = integer_matrix(4, 4, /*limit=*/9, /*seed=*/1);
   const Matrix<double> before = integer_matrix(4, 4, 9, 1);
   multiply_columns(w, kGain);
@@ -59,7 +59,7 @@ TEST(Fold, GainMultipliesColumns) {
   }
 }
 
-TEST(Fold, CenteredReadersReadTheSameOfWhatALayerNormGives) {
+TEST(Fold, CenteredInputMatricesGiveTheSameAfterALayerNorm) {
   Matrix<double> folded = gaussian_matrix(4, 4, 1);
   const std::vector<double> wanted = times(folded, layer_norm(kInput, kGain));
   multiply_columns(folded, kGain);
@@ -70,7 +70,7 @@ TEST(Fold, CenteredReadersReadTheSameOfWhatALayerNormGives) {
   for (const double sum : times(folded, unit)) EXPECT_NEAR(sum, 0, 1e-15);
 }
 
-TEST(Fold, CenteredWritersWriteWhatTheNextLayerNormLeaves) {
+TEST(Fold, CenteredOutputMatricesGiveTheSameAfterTheNextLayerNorm) {
   Matrix<double> w = gaussian_matrix(4, 4, 2);
   const std::vector<double> wanted = layer_norm(times(w, kInput), kGain);
   center_columns(w);
@@ -80,9 +80,9 @@ TEST(Fold, CenteredWritersWriteWhatTheNextLayerNormLeaves) {
   for (std::size_t at = 0; at < 4; ++at) EXPECT_NEAR(found[at], wanted[at], 1e-14);
 }
 
-TEST(Fold, CenteringAgreesWithTransformerLens) {
-  // ProcessWeights.fold_layer_norm on W_Q, center_writing_weights on W_O of one head, in
-  // TransformerLens 4.3: blocks of (d_model, d_head) and (d_head, d_model), here transposed.
+TEST(Fold, CenteringEqualsTransformerLens) {
+  // ProcessWeights.fold_layer_norm on W_Q, and center_writing_weights on W_O, for one head in
+  // TransformerLens 4.3. Its blocks (d_model, d_head) and (d_head, d_model) are transposed here.
   Matrix<double> q(2, 4), o(4, 2);
   const double values[] = {1, 2, 3, 5, -1, 0, 4, 8};
   std::copy_n(values, 8, q.data());
@@ -98,7 +98,7 @@ TEST(Fold, CenteringAgreesWithTransformerLens) {
   }
 }
 
-TEST(Fold, ABiasIsTheLastColumnAndZeroWhereThereIsNone) {
+TEST(Fold, ABiasIsTheLastColumnOrZero) {
   const Matrix<double> w = integer_matrix(4, 4, 9, 3);
   const Matrix<double> with = with_column(w, kInput), without = with_column(w, {});
   ASSERT_EQ(with.cols(), 5);
@@ -109,10 +109,10 @@ TEST(Fold, ABiasIsTheLastColumnAndZeroWhereThereIsNone) {
   }
 }
 
-TEST(Fold, KeysRotateByNeighbors) {
+TEST(Fold, KeysRotateAsAdjacentPairs) {
   Matrix<double> keys = integer_matrix(8, 4, 9, 4);
   const Matrix<double> before = integer_matrix(8, 4, 9, 4);
-  // The first pair turns a quarter, the second half a turn.
+  // The first pair rotates by π/2, the second by π.
   rotate_keys(keys.view(), /*head_dim=*/4, std::vector{std::numbers::pi / 2, std::numbers::pi},
               RotaryPairs::neighbors);
   for (const std::int64_t head : {0, 4}) {
@@ -125,8 +125,8 @@ TEST(Fold, KeysRotateByNeighbors) {
   }
 }
 
-TEST(Fold, KeysRotateInPairsHeadByHead) {
-  // Two heads of 4 rows; of each the rows 0 and 1 turn a quarter, the others stay.
+TEST(Fold, KeysRotateInHalvesHeadByHead) {
+  // Two heads of 4 rows. In each, rows 0 and 1 rotate by π/2, and the others do not rotate.
   Matrix<double> keys = integer_matrix(8, 4, 9, 4);
   const Matrix<double> before = integer_matrix(8, 4, 9, 4);
   rotate_keys(keys.view(), /*head_dim=*/4, std::vector{std::numbers::pi / 2}, RotaryPairs::halves);

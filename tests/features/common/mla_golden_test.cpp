@@ -1,5 +1,5 @@
-// `spectrum` and `circuits` of multi-head latent attention, against tests/golden/mla: float64
-// NumPy on products of the stored tensors, head by head (tools/golden_mla.py).
+// `spectrum` and `circuits` of multi-head latent attention (MLA), compared with tests/golden/mla:
+// float64 NumPy on products of the stored tensors, head by head (tools/golden_mla.py).
 #include <algorithm>
 #include <cmath>
 
@@ -8,11 +8,11 @@
 namespace attnscope::test {
 namespace {
 
-/// Digits printed, and sums of some hundred products of float64.
+/// Rounding of printed digits, and of sums over some hundred float64 products.
 constexpr double kMlaTolerance = 1e-9;
-/// Frequencies are float32, off by 6e-8 of themselves: over 3 tokens a pair turns by so much.
+/// RoPE frequencies are float32, with a relative error of 6e-8 that grows over 3 tokens.
 constexpr double kMlaRotationTolerance = 1e-6;
-/// Latents of both runs are float32, and means of them better.
+/// The latents are float32 in both runs. Their means are more precise.
 constexpr double kMlaRunTolerance = 1e-6;
 
 class MlaGolden : public testing::TestWithParam<const char*> {
@@ -22,7 +22,7 @@ class MlaGolden : public testing::TestWithParam<const char*> {
       json::parse(read_file(source_path(std::string("tests/golden/mla/") + GetParam() + ".json")));
 };
 
-/// The values of one matrix by layer, and there of the whole, then of each head.
+/// Values of one matrix per layer: first of the whole matrix, then of each head.
 void expect_spectra(const json& rows, const json& golden, const std::string& matrix,
                     double tolerance) {
   ASSERT_EQ(rows.size(), golden.size() * golden[0][matrix].size());
@@ -60,7 +60,7 @@ void expect_circuits(const json& rows, const json& wanted, double tolerance) {
   EXPECT_EQ(found, wanted.size());
 }
 
-TEST_P(MlaGolden, SpectraAreThoseOfProductsHeadByHead) {
+TEST_P(MlaGolden, SpectraEqualThoseOfProductsPerHead) {
   for (const auto& [matrix, first] : golden_["spectra"][0].items()) {
     SCOPED_TRACE(matrix);
     const json report =
@@ -69,7 +69,7 @@ TEST_P(MlaGolden, SpectraAreThoseOfProductsHeadByHead) {
   }
 }
 
-TEST_P(MlaGolden, CircuitsAreThoseOfProductsInEveryVariant) {
+TEST_P(MlaGolden, CircuitsEqualThoseOfProductsInEveryVariant) {
   const struct {
     const char* name;
     Words options;
@@ -85,8 +85,8 @@ TEST_P(MlaGolden, CircuitsAreThoseOfProductsInEveryVariant) {
   }
 }
 
-// Their norms divide by what those of transformers' modules do, seen by hooks.
-TEST_P(MlaGolden, OnATextLatentsHaveTheMeanOfItsTokens) {
+// On a text, the RMS of each latent equals the one recorded by hooks on transformers' modules.
+TEST_P(MlaGolden, UsesTheMeanRmsOfLatentsOnAText) {
   const json& golden = golden_["on_text"];
   std::string tokens;
   for (const json& token : golden["tokens"]) {
@@ -121,7 +121,7 @@ TEST_P(MlaGolden, OnATextLatentsHaveTheMeanOfItsTokens) {
   }
 }
 
-TEST_P(MlaGolden, SaysWhatTheNormsOfLatentsAreTakenToBe) {
+TEST_P(MlaGolden, NotesTheAssumedRmsOfLatents) {
   for (const char* command : {"spectrum", "circuits"}) {
     EXPECT_TRUE(contains(run_attnscope({command, folder_}).err, "the RMS for white input"))
         << command;
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, MlaGolden,
                            return text;
                          });
 
-/// Rows of a `matrix` report.
+/// Rows of a `matrix` report as vectors.
 std::vector<std::vector<double>> rows_of_matrix(const Words& arguments) {
   std::vector<std::vector<double>> rows;
   const json report = report_of(Words{"matrix", data_path("forward/deepseek_v3")} + arguments);
@@ -146,8 +146,8 @@ std::vector<std::vector<double>> rows_of_matrix(const Words& arguments) {
   return rows;
 }
 
-// Heads of 6 dimensions of their own and 4 that all share, and of 5 for values.
-TEST(MlaMatrix, SharedRowsStandOnceInTheWholeAndInEveryHead) {
+// Heads have 6 NoPE dimensions, 4 rotary dimensions shared by all heads, and 5 value dimensions.
+TEST(MlaMatrix, SharedRowsAppearOnceInTheWholeAndInEveryHead) {
   const auto whole = rows_of_matrix({"--layer", "0", "--matrix", "k"});
   ASSERT_EQ(whole.size(), 4 * 6 + 4);
   for (std::size_t head = 0; head < 4; ++head) {
@@ -165,7 +165,7 @@ TEST(MlaMatrix, SharedRowsStandOnceInTheWholeAndInEveryHead) {
   EXPECT_EQ(rows_of_matrix({"--layer", "0", "--matrix", "kv", "--head", "1"}).size(), 15);
 }
 
-TEST(MlaMatrix, ASmallerCacheIsComparedWithTheModelsOwn) {
+TEST(MlaMatrix, ASmallerCacheIsComparedWithTheOriginal) {
   const json report = report_of({"spectrum", data_path("forward/deepseek_v3"), "--mla"});
   for (const json& row : report["rows"]) {
     EXPECT_EQ(row["query"]["rank"], 10);
@@ -182,7 +182,7 @@ TEST(MlaMatrix, ASmallerCacheIsComparedWithTheModelsOwn) {
   EXPECT_EQ(model["mla_cache"], json({{"latent", 8}, {"rope", 4}, {"bytes_per_token", 48}}));
 }
 
-TEST(MlaMatrix, ALayoutFileSaysTheSameAsTheConfig) {
+TEST(MlaMatrix, ALayoutFileEqualsTheConfig) {
   const std::string attention = "layers.{layer}.self_attn.", mlp = "layers.{layer}.mlp.";
   json weights = json::array();
   const auto add = [&](const char* role, const std::string& tensor) {
@@ -231,7 +231,7 @@ TEST(MlaMatrix, ALayoutFileSaysTheSameAsTheConfig) {
   }
 }
 
-TEST(MlaMatrix, ATextIsRefusedWhereNothingDependsOnIt) {
+TEST(MlaMatrix, RejectsATextThatHasNoEffect) {
   const RunResult dense = run_attnscope({"circuits", data_path("llama"), "--tokens", "1,2"});
   EXPECT_EQ(dense.exit_code, 2);
   EXPECT_TRUE(contains(dense.err, "llama is not an MLA model: its weights do not depend on a text"))
@@ -246,7 +246,7 @@ TEST(MlaMatrix, ATextIsRefusedWhereNothingDependsOnIt) {
   }
 }
 
-TEST(MlaMatrix, LongTextsSeeAsManyKeysAsAreSelected) {
+TEST(MlaMatrix, LongTextsAttendToTheSelectedNumberOfKeys) {
   const json report = report_of({"attention", data_path("forward/deepseek_v32-selects"), "--tokens",
                                  "1,2,3,4,5,6,7,8,9,10,11,12", "--heatmap", "1,2"});
   ASSERT_EQ(report["rows"].size(), 12);
@@ -257,7 +257,7 @@ TEST(MlaMatrix, LongTextsSeeAsManyKeysAsAreSelected) {
   }
 }
 
-TEST(MlaMatrix, WeightsAreThoseThatAreStored) {
+TEST(MlaMatrix, WeightsListsTheStoredMatrices) {
   const json report = report_of({"weights", data_path("forward/deepseek_v3")});
   for (const json& row : report["rows"]) {
     const std::string matrix = row["matrix"];

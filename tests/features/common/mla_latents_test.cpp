@@ -1,5 +1,6 @@
-// W_Q and W_K of multi-head latent attention, as spectra and circuits have them, give the maps of a
-// run, once each token has the norms of its own latents in place of the typical ones.
+// W_Q and W_K of multi-head latent attention, as used in spectra and circuits, reproduce the
+// attention maps of a run. For this, the typical RMS of the latents is replaced by that of each
+// token.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +16,7 @@
 namespace attnscope {
 namespace {
 
-/// (T, D) of what the attention of layer 0 reads.
+/// Inputs (T, D) of the attention of layer 0.
 Matrix<double> attention_inputs(const Model& model, MatrixView<const float> stream) {
   const Gain gain = *read_input_gain(model, 0).values;
   const double epsilon = model.spec().layers[0].attention_input->epsilon;
@@ -44,15 +45,15 @@ std::vector<double> times(MatrixView<const double> matrix, const double* x) {
   return out;
 }
 
-/// What one token's own norm makes of a latent that has the typical one: `stored` (rank, D) is that
-/// latent before its norm.
+/// Factor from the typical RMS of a latent to that of one token. `stored` (rank, D) maps the input
+/// to the latent before its norm.
 double correction(const MlaFactors& typical, const Matrix<double>& stored, const Gain& gain,
                   std::int64_t rank, double epsilon, const double* x) {
   const std::vector<double> own = times(stored.view().row_block(0, rank), x);
   double squares = 0;
   for (const double value : own) squares += value * value;
   const double rms = std::sqrt(squares / static_cast<double>(rank) + epsilon);
-  // Its first row: gain / rms of the stored one, over the typical factor.
+  // From the first row: gain / rms of this token, divided by the typical factor.
   return gain[0] / rms / (typical.down(0, 0) / stored(0, 0));
 }
 
@@ -75,7 +76,7 @@ void turn(std::vector<double>& head, std::int64_t rotary, const RopeFrequencies&
 
 class MlaScores : public testing::TestWithParam<const char*> {};
 
-TEST_P(MlaScores, AreThoseOfARun) {
+TEST_P(MlaScores, EqualThoseOfARun) {
   const auto folder =
       std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward" / GetParam();
   const Model model = Model::open(folder);

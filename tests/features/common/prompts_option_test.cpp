@@ -1,10 +1,10 @@
-// `--prompts` of `ablate`, `lens` and `predict --attribution`: prompts with an answer.
+// `--prompts` of `ablate`, `lens` and `predict --attribution`: prompts with answers.
 #include "tests/interventions/goldens.h"
 
 namespace attnscope::test {
 namespace {
 
-/// The golden's prompts, one a line.
+/// The prompts of the golden file, one per line.
 std::string prompt_lines(const json& golden) {
   std::string lines;
   for (const json& prompt : golden["prompts"]) lines += prompt.dump() + "\n";
@@ -13,7 +13,7 @@ std::string prompt_lines(const json& golden) {
 
 class PromptGoldens : public testing::TestWithParam<std::string> {};
 
-TEST_P(PromptGoldens, AreTransformersWithHooks) {
+TEST_P(PromptGoldens, EqualsTransformersWithHooks) {
   const json golden = intervention_golden(GetParam());
   const TempFolder folder;
   const Words prompts = {source_path(golden["model"]), "--prompts",
@@ -40,7 +40,7 @@ TEST_P(PromptGoldens, AreTransformersWithHooks) {
   }
   expect_rows(parts, golden["attribution"], 2e-5, 0);
   EXPECT_NEAR(sum, report["models"][0]["attributed"]["logit"].get<double>(), 2e-5);
-  EXPECT_NEAR(share, 1, 1e-5);  // parts have all of it between them
+  EXPECT_NEAR(share, 1, 1e-5);  // all components together have 100%
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PromptGoldens,
@@ -49,15 +49,15 @@ INSTANTIATE_TEST_SUITE_P(Cases, PromptGoldens,
                            return golden.param.substr(0, golden.param.find('-'));
                          });
 
-TEST(Prompts, OfTextsAreThoseOfTheirTokens) {
+TEST(Prompts, TextsEqualTheirTokens) {
   const json golden = intervention_golden("shakespeare-gpt2-prompts");
   const json rows =
       report_of({"lens", kShakespeare, "--prompts", source_path("examples/prompts.jsonl")})["rows"];
   expect_rows(rows, golden["lens"], 1e-5, 1e-4);
 }
 
-/// The last state is what shares are of, so that its own is 1 on any prompts.
-TEST(Prompts, TheWholeHasNoErrorAsAShare) {
+/// Shares are relative to the last state, so its own share is 1 for any prompts.
+TEST(Prompts, TheLastStateHasAShareOfOneWithoutError) {
   const json rows =
       report_of({"lens", kShakespeare, "--prompts", source_path("examples/prompts.jsonl")})["rows"];
   EXPECT_EQ(rows.back()["share"], 1.0);
@@ -65,7 +65,7 @@ TEST(Prompts, TheWholeHasNoErrorAsAShare) {
   EXPECT_GT(rows[0]["share_error"], 0.0);
 }
 
-TEST(Prompts, WithoutCorruptedOnesPartsOnlyDestroy) {
+TEST(Prompts, PromptsWithoutCorruptedOnesHaveNoDenoisingEffect) {
   const TempFolder folder;
   const auto ablated = [&](const std::string& right, const std::string& wrong) {
     const std::string line = "{\"clean\": \"I say that thou\", \"correct\": \" " + right +
@@ -78,19 +78,19 @@ TEST(Prompts, WithoutCorruptedOnesPartsOnlyDestroy) {
   for (const json& row : found["rows"]) {
     EXPECT_EQ(row["ablation"], "mean");
     EXPECT_TRUE(row["noising_effect"].is_number());
-    EXPECT_TRUE(row["noising_effect_error"].is_null());  // of one prompt
+    EXPECT_TRUE(row["noising_effect_error"].is_null());  // only one prompt
     EXPECT_TRUE(row["denoising_effect"].is_null());
     EXPECT_TRUE(row["corrupted_logit_difference"].is_null());
     EXPECT_NEAR(row["logit_difference"].get<double>(), 5.7358, 1e-3);
   }
-  // Where the wrong answer is ahead, there is nothing to share, and it says so.
+  // If the incorrect answer has the higher logit, there are no shares, and a note reports this.
   const RunResult none = ablated("are", "art");
   EXPECT_TRUE(contains(none.err, "so no shares are reported")) << none.err;
   EXPECT_TRUE(json::parse(none.out)["rows"][0]["noising_effect"].is_null());
 }
 
-/// Before the cap of its logits, as what parts add is.
-TEST(Prompts, PartsOfACappedModelSumToItsPreference) {
+/// Logits before the softcap, as for the components' contributions.
+TEST(Prompts, ContributionsSumToTheLogitDifferenceBeforeTheSoftcap) {
   const TempFolder folder;
   const auto prompts =
       folder.write("p.jsonl",
@@ -105,7 +105,7 @@ TEST(Prompts, PartsOfACappedModelSumToItsPreference) {
   EXPECT_NEAR(sum, found["models"][0]["attributed"]["logit"].get<double>(), 2e-5);
 }
 
-TEST(Prompts, FaultsOfAFileNameItsLine) {
+TEST(Prompts, ErrorsNameTheLine) {
   const TempFolder folder;
   const std::string good = R"({"clean": "To be", "correct": " or", "incorrect": " the"})";
   const struct {
@@ -143,7 +143,7 @@ TEST(Prompts, FaultsOfAFileNameItsLine) {
   }
 }
 
-TEST(Prompts, WhatTheyCannotAskIsRefused) {
+TEST(Prompts, RejectsUnsupportedCombinations) {
   const TempFolder folder;
   const std::string ids =
       folder.write("p.jsonl", "{\"clean\": [1, 2, 3], \"correct\": 5, \"incorrect\": 6}\n")

@@ -1,5 +1,5 @@
-// Adapters that PEFT wrote, merged into their bases, against PEFT's own merge_and_unload()
-// (tools/golden_adapters.py): every tensor of the model, changed or not.
+// Adapters that PEFT wrote and merged into their bases, compared with PEFT's merge_and_unload()
+// (tools/golden_adapters.py) for every tensor of the model, changed or not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::vector<double> values_of(const TensorView& tensor) {
 
 class MergedByPeft : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(MergedByPeft, EveryTensorIsTheSame) {
+TEST_P(MergedByPeft, EveryTensorEqualsPeft) {
   const fs::path folder = kAdapters / GetParam();
   std::string base_name;
   std::getline(std::ifstream(folder / "base.txt"), base_name);
@@ -66,8 +66,8 @@ TEST_P(MergedByPeft, EveryTensorIsTheSame) {
       largest = std::max(largest, std::abs(same[at]));
       difference = std::max(difference, std::abs(values[at] - same[at]));
     }
-    // PEFT computes in float32: some ten roundings of 2^-24, and decompositions whose error the
-    // gap of two singular values, a tenth of the largest, magnifies.
+    // PEFT computes in float32: about ten roundings of 2^-24. The error of its decompositions is
+    // amplified by the gap between two singular values, a tenth of the largest.
     EXPECT_LE(difference, 2e-5 * std::max(largest, 1.0)) << name;
   }
 }
@@ -75,7 +75,7 @@ TEST_P(MergedByPeft, EveryTensorIsTheSame) {
 INSTANTIATE_TEST_SUITE_P(Adapters, MergedByPeft, ::testing::ValuesIn(adapter_cases()),
                          [](const auto& one) { return one.param; });
 
-TEST(MergedByPeft, AHeadOfItsOwnIsUntied) {
+TEST(MergedByPeft, AnAdapterWithItsOwnHeadUntiesTheHead) {
   const Model base = Model::open(kAdapters / "base-tied");
   EXPECT_TRUE(base.spec().tied);
   EXPECT_FALSE(with_adapter(base, kAdapters / "saved_head", "merged", {}).model.spec().tied);
@@ -83,7 +83,7 @@ TEST(MergedByPeft, AHeadOfItsOwnIsUntied) {
   EXPECT_TRUE(with_adapter(base, kAdapters / "saved_tie", "merged", {}).model.spec().tied);
 }
 
-TEST(MergedByPeft, ABaseThatWasChangedBeforeTrainingIsNoted) {
+TEST(MergedByPeft, NotesABaseThatChangedBeforeTraining) {
   const Model base = Model::open(kAdapters / "base-llama");
   const auto notes = with_adapter(base, kAdapters / "lora_ga", "merged", {}).notes;
   ASSERT_EQ(notes.size(), 1u);

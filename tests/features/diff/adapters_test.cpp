@@ -1,5 +1,5 @@
-// Adapters as a second model of `diff`, and folders of adapters where a model is expected: damaged
-// ones, those of other kinds than LoRA, and options that PEFT does not merge into weights.
+// Adapters as the second model of `diff`, and adapter folders given as a model: damaged ones, types
+// other than LoRA, and options that PEFT does not merge into weights.
 #include <filesystem>
 
 #include "tests/support/program.h"
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 const std::string kAdapterBase = data_path("adapters/base-llama");
 const std::string kOfQuery = "base_model.model.model.layers.0.self_attn.q_proj.";
 
-/// Adapts q_proj of layer 0 of the base, whose width is 8.
+/// Adapts q_proj of layer 0 of the base, whose hidden size is 8.
 json small_config() {
   return {{"peft_type", "LORA"},
           {"base_model_name_or_path", "org/base"},
@@ -48,17 +48,17 @@ class AdapterFolder : public ::testing::Test {
   const TempFolder folder_;
 };
 
-TEST_F(AdapterFolder, TheFirstPatternThatMatchesCounts) {
+TEST_F(AdapterFolder, UsesTheFirstMatchingPattern) {
   const double plain = change({});
   ASSERT_GT(plain, 0);
   const std::pair<json, double> cases[] = {
       {{{"q_proj", 6}}, 2},
-      {{{"proj", 6}}, 1},  // only whole parts of names, as PEFT has it
+      {{{"proj", 6}}, 1},  // matches only whole components of names, like PEFT
       {{{".*_proj", 6}}, 2},
       {{{"^model\\.layers\\.0\\..*", 6}}, 2},
       {{{"^layers\\.0\\..*", 6}}, 1},
       {{{"layers\\.1\\..*|self_attn\\.(?:q|k)_proj", 6}}, 2},
-      {{{"(?!model).*", 6}}, 2},  // what stands before the first point is "model."
+      {{{"(?!model).*", 6}}, 2},  // the text before the first dot is "model."
       {{{"q_proj", 6}, {"z.*", 12}, {"a.*", 24}}, 2},
       {json::object(), 1},
       {nullptr, 1},
@@ -67,7 +67,7 @@ TEST_F(AdapterFolder, TheFirstPatternThatMatchesCounts) {
     SCOPED_TRACE(pattern.dump());
     EXPECT_NEAR(change({{"alpha_pattern", pattern}}), times * plain, 1e-12 * plain);
   }
-  // The order of the file, which is not that of the alphabet.
+  // The order in the file applies, not the alphabetical order.
   const std::string adapter = write({}, small_factors());
   std::string config = small_config().dump();
   config.insert(1, R"("alpha_pattern": {"q_proj": 6, ".*q_proj": 12}, )");
@@ -76,7 +76,7 @@ TEST_F(AdapterFolder, TheFirstPatternThatMatchesCounts) {
               1e-12 * plain);
 }
 
-TEST_F(AdapterFolder, PatternsThatAreNotSupportedAreNamed) {
+TEST_F(AdapterFolder, NamesUnsupportedPatterns) {
   const std::pair<const char*, const char*> cases[] = {
       {"(q)_\\1", "back-reference"}, {"(?i)q_proj", "flags"}, {"q++", "possessive"}};
   for (const auto& [pattern, said] : cases) {
@@ -91,7 +91,7 @@ TEST_F(AdapterFolder, PatternsThatAreNotSupportedAreNamed) {
                  {"adapter_config.json", "(q"});
 }
 
-TEST_F(AdapterFolder, DamagedAdaptersNameTheTensor) {
+TEST_F(AdapterFolder, NamesTheTensorOfADamagedAdapter) {
   const auto a = small_factors()[0], b = small_factors()[1];
   const TensorToWrite of_layer_1 =
       counting_tensor("base_model.model.model.layers.1.self_attn.q_proj.lora_B.weight", {8, 2});
@@ -179,8 +179,8 @@ TEST_F(AdapterFolder, DamagedAdaptersNameTheTensor) {
   }
 }
 
-/// Python's json writes NaN and Infinity bare.
-TEST_F(AdapterFolder, NumbersThatAreNotFiniteNameTheirKey) {
+/// Python's json module writes NaN and Infinity without quotes.
+TEST_F(AdapterFolder, NamesTheKeyOfANonFiniteNumber) {
   const std::pair<const char*, const char*> cases[] = {
       {R"("lora_alpha": @)", "'lora_alpha'"},
       {R"("r": @)", "'r'"},
@@ -203,13 +203,13 @@ TEST_F(AdapterFolder, NumbersThatAreNotFiniteNameTheirKey) {
   }
 }
 
-TEST_F(AdapterFolder, ATiedHeadThatIsSavedIsInTheFile) {
+TEST_F(AdapterFolder, RequiresASavedTiedHeadInTheFile) {
   const std::string adapter = write({{"modules_to_save", {"lm_head"}}}, small_factors());
   expect_refusal({"diff", data_path("adapters/base-tied"), adapter}, kBadFile,
                  {"base_model.model.lm_head.weight", "is missing", "modules_to_save"});
 }
 
-TEST_F(AdapterFolder, OptionsThatChangeMergedWeightsAreComputedOrNamed) {
+TEST_F(AdapterFolder, AppliesOrRejectsOptionsThatChangeMergedWeights) {
   const std::pair<json, const char*> cases[] = {
       {{{"use_dora", true}}, "DoRA"},
       {{{"use_qalora", true}}, "QA-LoRA"},
@@ -244,14 +244,14 @@ TEST_F(AdapterFolder, OptionsThatChangeMergedWeightsAreComputedOrNamed) {
     all.push_back(counting_tensor(kOfQuery + name, {2}));
     expect_refusal(compare(write({}, all)), kUnsupported, {kOfQuery + name, said});
   }
-  // One that this version does not know is at least said.
+  // An unknown option causes at least a note.
   const Words words = {"diff", kAdapterBase, write({{"use_new_kind", true}}, small_factors())};
   const RunResult run = run_attnscope(words);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(contains(run.err, "'use_new_kind'")) << run.err;
 }
 
-/// Every command says of which kind the adapter is, and of which base.
+/// Every command reports the adapter's type and its base.
 TEST_F(AdapterFolder, IsNotAModel) {
   const std::pair<json, const char*> kinds[] = {{json::object(), "(LoRA)"},
                                                 {{{"use_dora", true}}, "(DoRA)"},
@@ -268,8 +268,8 @@ TEST_F(AdapterFolder, IsNotAModel) {
   }
 }
 
-/// Trainers keep the base's config.json next to that of the adapter, and their own files.
-TEST_F(AdapterFolder, AConfigOfTheBaseDoesNotHideIt) {
+/// Trainers store the base's config.json and their own files next to the adapter's config.
+TEST_F(AdapterFolder, IsFoundNextToAConfigOfTheBase) {
   const std::string adapter = write({}, small_factors());
   const json alone = report_of(compare(adapter));
   folder_.write("lora/config.json", read_file(kAdapterBase + "/config.json"));
@@ -278,14 +278,14 @@ TEST_F(AdapterFolder, AConfigOfTheBaseDoesNotHideIt) {
   folder_.write("lora/training_args.bin", "not weights");
   folder_.write("lora/optimizer.pt", "not weights");
   EXPECT_EQ(report_of(compare(adapter))["rows"], alone["rows"]);
-  // A merged model is one, whatever else the folder holds.
+  // A merged model counts as a model, whatever else the folder contains.
   folder_.write("lora/model.safetensors", read_file(kAdapterBase + "/model.safetensors"));
   const RunResult run = run_attnscope({"diff", kAdapterBase, adapter, "--format", "json"});
   EXPECT_EQ(json::parse(run.out)["rows"][0]["change_norm"], 0.0);
   EXPECT_TRUE(contains(run.err, "contains a model and an adapter")) << run.err;
 }
 
-TEST_F(AdapterFolder, AHeadOfATiedBaseIsNoted) {
+TEST_F(AdapterFolder, NotesAHeadThatDiffersFromATiedBase) {
   const RunResult run =
       run_attnscope({"diff", data_path("adapters/base-tied"), data_path("adapters/saved_head")});
   EXPECT_EQ(run.exit_code, 0) << run.err;
@@ -293,8 +293,8 @@ TEST_F(AdapterFolder, AHeadOfATiedBaseIsNoted) {
   EXPECT_TRUE(contains(run.err, "'lm_head.weight', differs from the embedding")) << run.err;
 }
 
-/// A classifier's head, which the base lacks.
-TEST_F(AdapterFolder, AHeadThatTheFineTuneAddedIsNoted) {
+/// The head of a classifier, which the base lacks.
+TEST_F(AdapterFolder, NotesAHeadThatFineTuningAdded) {
   std::vector<TensorToWrite> all = small_factors();
   all.push_back(counting_tensor("base_model.model.score.weight", {3, 8}));
   const std::string adapter =

@@ -1,5 +1,5 @@
-// `diff` of two tiny models against NumPy in float64 (tools/golden_diff.py): how much each matrix
-// and head changed, of what rank, and how that lies to the base.
+// `diff` of two tiny models, compared with float64 NumPy (tools/golden_diff.py): the size and rank
+// of each matrix's and head's change, and its overlap with the base.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -16,16 +16,17 @@ json changes_of(const Words& more, const std::string& base = kDiffBase,
   return report_of(Words{"diff", base, tuned, "--energy", "0.6,0.9,0.99", "--quiet"} + more);
 }
 
-/// Sums of at most 384 squares, ours and NumPy's in unlike order: 384 2^-53 of them is 4e-14.
+/// Sums of at most 384 squares in another order than NumPy's: a relative error of 384 · 2^-53 =
+/// 4e-14.
 void expect_sum(const json& got, const json& wanted) {
   ASSERT_EQ(got.is_null(), wanted.is_null());
   if (wanted.is_null()) return;
   EXPECT_NEAR(got.get<double>(), wanted.get<double>(), 1e-12 * std::abs(wanted.get<double>()));
 }
 
-/// The script makes sure that squared singular values beside the border of a space are a hundredth
-/// apart: vectors err by 2^-53 times some hundred. An angle θ is read from its cosine, which an
-/// error δ moves by δ / sin θ, and near 0 by √(2 δ).
+/// The script ensures that the squared singular values at the edge of a subspace differ by at least
+/// 1%, so the vectors have an error of some hundred times 2^-53. The angle θ is computed from its
+/// cosine, so an error δ changes it by δ / sin θ, and by √(2 δ) near 0.
 void expect_spaces(const json& got, const json& wanted) {
   ASSERT_EQ(got.is_null(), wanted.is_null());
   if (wanted.is_null()) return;
@@ -52,7 +53,7 @@ void expect_change(const json& got, const json& wanted) {
   }
 }
 
-TEST(DiffGolden, MatricesAndHeadsChangedAsNumPySays) {
+TEST(DiffGolden, MatricesAndHeadsEqualNumPy) {
   const json rows = changes_of({"--per-head"})["rows"];
   const json expected = json::parse(read_file(data_path("diff/expected.json")));
   ASSERT_EQ(rows.size(), expected.size());
@@ -73,7 +74,7 @@ TEST(DiffGolden, WithoutHeadsTheRowsOfMatricesAreTheSame) {
   EXPECT_EQ(changes_of({})["rows"], rows);
 }
 
-TEST(DiffGolden, WhatIsNotComparedIsSaid) {
+TEST(DiffGolden, NotesWhatIsNotCompared) {
   const RunResult run = run_attnscope({"diff", kDiffBase, kDiffTuned, "--format", "json"});
   const json report = json::parse(run.out);
   ASSERT_EQ(report["skipped"].size(), 1u);
@@ -85,8 +86,9 @@ TEST(DiffGolden, WhatIsNotComparedIsSaid) {
       << run.err;
 }
 
-/// What changed is a property of the two files: which one is the base only decides the share.
-TEST(DiffGolden, TheOtherWayRoundTheChangeIsTheSame) {
+/// The change norm is symmetric in the two models. Only the relative change depends on which one is
+/// the base.
+TEST(DiffGolden, ChangeNormIsSymmetric) {
   const json there = changes_of({})["rows"];
   const json back = changes_of({}, kDiffTuned, kDiffBase)["rows"];
   ASSERT_EQ(there.size(), back.size());

@@ -16,16 +16,18 @@ using test::gaussian_matrix;
 using test::identity_matrix;
 using test::naive_product;
 
-/// Orthonormal rows: any few of them span a random space.
+/// Orthonormal rows. Any subset of them spans a random subspace.
 Matrix<double> random_rotation(std::int64_t width, std::uint64_t seed) {
   return directions_of(gaussian_matrix(width, width, seed).view()).left;
 }
 
-/// An angle is read from its cosine, which an error of a few 2^-53 moves by 1e-6 degrees near 0.
+/// An angle is computed from its cosine, so an error of a few 2^-53 changes it by 1e-6 degrees near
+/// 0.
 constexpr double kDegrees = 1e-5;
 
-TEST(SubspaceOverlap, IsTheMeanSquaredCosineOfPlantedAngles) {
-  // e1, e2, e3 against e1 and e2 turned out of it, and e6: cosines cos(a), cos(b), and 0.
+TEST(SubspaceOverlap, IsTheMeanSquaredCosineOfKnownAngles) {
+  // e1, e2, e3 compared with e1 and e2, rotated out of the subspace, and e6. Cosines: cos(a),
+  // cos(b), and 0.
   const double a = 0.3, b = 1.1;
   Matrix<double> turned = test::zero_matrix(3, 6);
   turned(0, 0) = std::cos(a);
@@ -40,7 +42,7 @@ TEST(SubspaceOverlap, IsTheMeanSquaredCosineOfPlantedAngles) {
   EXPECT_EQ(found.null, 0.5);
 }
 
-TEST(SubspaceOverlap, OfASpaceInALargerOneIsWhole) {
+TEST(SubspaceOverlap, IsOneForASubspaceOfALargerSpace) {
   const Matrix<double> all = random_rotation(12, 1), mix = random_rotation(5, 2);
   const auto large = all.view().row_block(0, 5);
   const Matrix<double> small = naive_product(mix.view().row_block(0, 2), large);
@@ -53,7 +55,7 @@ TEST(SubspaceOverlap, OfASpaceInALargerOneIsWhole) {
   }
 }
 
-TEST(SubspaceOverlap, IsOfSpacesWhateverTheirBases) {
+TEST(SubspaceOverlap, DoesNotDependOnTheBases) {
   const Matrix<double> first = random_rotation(9, 3), second = random_rotation(9, 4);
   const auto one = first.view().row_block(0, 3), other = second.view().row_block(0, 4);
   const Matrix<double> turned = naive_product(random_rotation(4, 5).view(), other);
@@ -63,7 +65,7 @@ TEST(SubspaceOverlap, IsOfSpacesWhateverTheirBases) {
   EXPECT_NEAR(found.angle, again.angle, 1e-10);
 }
 
-TEST(SubspaceOverlap, OfOrthogonalSpacesIsNothing) {
+TEST(SubspaceOverlap, IsZeroForOrthogonalSpaces) {
   const Matrix<double> all = random_rotation(7, 6);
   const SubspaceOverlap found =
       subspace_overlap(all.view().row_block(0, 3), all.view().row_block(3, 4));
@@ -71,8 +73,8 @@ TEST(SubspaceOverlap, OfOrthogonalSpacesIsNothing) {
   EXPECT_NEAR(found.angle, 90, 1e-12);
 }
 
-TEST(SubspaceOverlap, OfRandomSpacesIsAboutItsBaseline) {
-  // A mean over 3 · 12 squared cosines, of variance 2 / 40² each, and over 50 draws.
+TEST(SubspaceOverlap, IsCloseToItsBaselineForRandomSpaces) {
+  // A mean over 3 · 12 squared cosines with variance 2 / 40² each, and over 50 draws.
   double sum = 0;
   constexpr int kDraws = 50;
   for (std::uint64_t draw = 0; draw < kDraws; ++draw) {

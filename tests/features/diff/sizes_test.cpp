@@ -1,5 +1,5 @@
-// `diff` of models that differ in depth, width, heads or files: what has no row is skipped with a
-// reason, whichever of the two is the base.
+// `diff` of models that differ in depth, hidden size, heads or files: what cannot be compared is
+// skipped with a reason, whichever model is the base.
 #include <filesystem>
 
 #include "tests/support/program.h"
@@ -10,8 +10,8 @@ namespace {
 
 class DiffOfSizes : public ::testing::Test {
  protected:
-  /// A Llama, without tensors whose names hold one of those parts. `before`: what all names start
-  /// with.
+  /// A Llama without the tensors whose names contain an entry of `without`. `before`: prefix of all
+  /// tensor names.
   std::string model(const std::string& name, const json& changes = {}, const Words& without = {},
                     const std::string& before = "model.",
                     const std::vector<TensorToWrite>& more = {}) const {
@@ -57,7 +57,7 @@ class DiffOfSizes : public ::testing::Test {
     return (folder_.path() / name).string();
   }
 
-  /// "layer matrix: reason" of each.
+  /// Skipped entries as "layer matrix: reason".
   static Words skipped_of(const Words& arguments) {
     Words out;
     const json report = report_of(arguments + Words{"--quiet"});
@@ -71,7 +71,7 @@ class DiffOfSizes : public ::testing::Test {
   const TempFolder folder_;
 };
 
-TEST_F(DiffOfSizes, LayersOfOneAloneAreSkippedBothWays) {
+TEST_F(DiffOfSizes, SkipsLayersOfOnlyOneModel) {
   const std::string two = model("two"), three = model("three", {{"num_hidden_layers", 3}});
   const Words all = {"q", "k", "v", "o", "gate", "up", "down"};
   Words extra, lost;
@@ -89,7 +89,7 @@ TEST_F(DiffOfSizes, LayersOfOneAloneAreSkippedBothWays) {
   EXPECT_TRUE(contains(run.err, "three adds 2 tensors other than matrices")) << run.err;
 }
 
-TEST_F(DiffOfSizes, AMatrixThatOneLacksIsSkippedBothWays) {
+TEST_F(DiffOfSizes, SkipsAMatrixThatOneModelLacks) {
   const std::string whole = model("whole");
   const std::string part = model("part", {}, {"layers.1.mlp.up_proj"});
   for (const Words& pair : {Words{whole, part}, Words{part, whole}}) {
@@ -98,7 +98,7 @@ TEST_F(DiffOfSizes, AMatrixThatOneLacksIsSkippedBothWays) {
     EXPECT_TRUE(skipped[0].starts_with("1 up: ")) << skipped[0];
     EXPECT_TRUE(contains(skipped[0], "model.layers.1.mlp.up_proj.weight")) << skipped[0];
   }
-  // None of the layers of one, or of both, has it.
+  // A matrix that all layers of one model, or of both models, lack.
   const std::string none = model("none", {}, {"mlp.up_proj"});
   EXPECT_EQ(skipped_of({"diff", none, whole}).size(), 2u);
   EXPECT_EQ(skipped_of({"diff", whole, none}).size(), 2u);
@@ -106,7 +106,7 @@ TEST_F(DiffOfSizes, AMatrixThatOneLacksIsSkippedBothWays) {
   EXPECT_EQ(skipped_of({"diff", part, copy}).size(), 1u);
 }
 
-TEST_F(DiffOfSizes, OtherShapesAreSaid) {
+TEST_F(DiffOfSizes, NamesDifferentShapes) {
   const std::string narrow = model("narrow"), wide = model("wide", {{"intermediate_size", 16}});
   const Words skipped = skipped_of({"diff", narrow, wide, "--layers", "0"});
   EXPECT_EQ(skipped, (Words{"0 gate: has a different shape than in narrow: [16, 8], not [12, 8]",
@@ -114,8 +114,8 @@ TEST_F(DiffOfSizes, OtherShapesAreSaid) {
                             "0 down: has a different shape than in narrow: [8, 16], not [8, 12]"}));
 }
 
-/// Four heads of 2 are not two of 4, though the matrices have one shape.
-TEST_F(DiffOfSizes, HeadsOfOtherSizesAreNotCompared) {
+/// Four heads of 2 differ from two heads of 4, although the matrices have the same shape.
+TEST_F(DiffOfSizes, SkipsHeadsOfDifferentSizes) {
   const std::string two = model("two");
   const json halves = {{"num_attention_heads", 4}, {"num_key_value_heads", 4}, {"head_dim", 2}};
   const std::string four = model("four", halves);
@@ -124,8 +124,8 @@ TEST_F(DiffOfSizes, HeadsOfOtherSizesAreNotCompared) {
   EXPECT_EQ(report_of(words + Words{"--quiet"})["rows"].size(), 1u);
 }
 
-/// A checkpoint and one whose names lack what the architecture puts before them.
-TEST_F(DiffOfSizes, NamesWithoutThePrefixAreTheSameTensors) {
+/// The tensor names of the second checkpoint lack the prefix of the architecture.
+TEST_F(DiffOfSizes, MatchesNamesWithoutThePrefix) {
   const std::string usual = model("usual"), bare = model("bare", {}, {}, "");
   for (const Words& pair : {Words{usual, bare}, Words{bare, usual}}) {
     EXPECT_EQ(skipped_of(Words{"diff"} + pair), Words{});
@@ -135,7 +135,7 @@ TEST_F(DiffOfSizes, NamesWithoutThePrefixAreTheSameTensors) {
   }
 }
 
-/// The notes of a run that writes an adapter, and the adapter's config.
+/// Writes an adapter. Returns the notes of the run and the adapter's config.
 class DiffIntoAdapter : public DiffOfSizes {
  protected:
   std::string path_of(const std::string& name) const { return (folder_.path() / name).string(); }
@@ -156,7 +156,7 @@ class DiffIntoAdapter : public DiffOfSizes {
       zero_tensor("model.layers.0.self_attn.q_proj.weight", "F32", 32, {8, 8});
 };
 
-TEST_F(DiffIntoAdapter, AHeadThatOnlyOneTiesIsSaved) {
+TEST_F(DiffIntoAdapter, SavesAHeadThatOnlyOneModelTies) {
   const TensorToWrite head = zero_tensor("lm_head.weight", "F32", 32, {5, 8});
   const std::string tied = model("tied");
   const std::string untied =
@@ -170,14 +170,14 @@ TEST_F(DiffIntoAdapter, AHeadThatOnlyOneTiesIsSaved) {
   EXPECT_EQ(config_of_adapter()["modules_to_save"], json({"lm_head"}));
   EXPECT_FALSE(contains(said, "not part of the adapter")) << said;
   std::filesystem::remove_all(path_of("lora"));
-  // The same numbers in a tensor of their own are no change.
+  // A separate tensor with the same values is not a change.
   const std::string same = model("same", {{"tie_word_embeddings", false}}, changed_, "model.",
                                  {query_, counting_tensor("lm_head.weight", {5, 8})});
   write_adapter(tied, same);
   EXPECT_EQ(config_of_adapter()["modules_to_save"], nullptr);
 }
 
-TEST_F(DiffIntoAdapter, WhatItCannotHoldIsNoted) {
+TEST_F(DiffIntoAdapter, NotesWhatAnAdapterCannotStore) {
   const std::string sinks = "model.layers.0.self_attn.sinks";
   const std::string base = model("base", {}, {}, "model.", {zero_tensor(sinks, "F32", 32, {2})});
   const std::string tuned = model("tuned", {}, changed_, "model.",
@@ -192,7 +192,7 @@ TEST_F(DiffIntoAdapter, WhatItCannotHoldIsNoted) {
   EXPECT_EQ(config_of_adapter()["bias"], "none");
 }
 
-TEST_F(DiffIntoAdapter, NamesWithoutThePrefixMakeTheSameAdapter) {
+TEST_F(DiffIntoAdapter, NamesWithoutThePrefixGiveTheSameAdapter) {
   const std::string tuned = model("tuned", {}, changed_, "model.", {query_});
   TensorToWrite query = query_;
   query.name = query.name.substr(6);

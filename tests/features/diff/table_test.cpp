@@ -1,4 +1,5 @@
-// The table of `diff`: each cell has the change's rank at each threshold and its size.
+// The table of `diff`: each cell has the energy rank of the change at each threshold, and its
+// relative size.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -50,7 +51,7 @@ const std::string kDiffLegend =
     "from base. %: norm of the change relative to the base matrix. all: all matrices\n"
     "of the layer together.\n";
 
-TEST(DiffTable, HasRanksAndSizeOfWhatChangedInEachMatrix) {
+TEST(DiffTable, ShowsRanksAndSizeOfTheChangePerMatrix) {
   Report report = change_report();
   report.rows = {change_row(0, "q", Value(), 8, 16, 3, 40),
                  change_row(0, "v", Value(), 0, 0, 0, 30),
@@ -68,7 +69,7 @@ skipped: tuned: v of layer 1: has another shape than in base
 )" + kDiffLegend);
 }
 
-TEST(DiffTable, HasHeadsBelowTheirMatrix) {
+TEST(DiffTable, ShowsHeadsBelowTheirMatrix) {
   Report report = change_report();
   report.rows = {change_row(0, "q", Value(), 8, 16, 3, 40), change_row(0, "q", 0, 0, 0, 0, 20),
                  change_row(0, "q", 1, 8, 12, 3, 20)};
@@ -80,7 +81,7 @@ TEST(DiffTable, HasHeadsBelowTheirMatrix) {
 )" + kDiffLegend);
 }
 
-TEST(DiffTable, KeepsLargeRanksApartAndSaysNoShareOfNothing) {
+TEST(DiffTable, SeparatesLargeRanksAndOmitsUndefinedShares) {
   Report report = change_report();
   report.rows = {change_row(0, "q", Value(), 1260, 1386, 3, 40),
                  change_row(0, "v", Value(), 3, 6, 3, 0)};

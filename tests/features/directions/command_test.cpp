@@ -1,5 +1,5 @@
-// `read`: directions named by tokens, on the examples (figures: a float64 NumPy reference) and
-// where nothing can be named.
+// `attnscope directions`: top tokens of singular vectors on the examples, compared with a float64
+// NumPy reference, and models without usable candidate tokens.
 #include <cmath>
 #include <map>
 #include <set>
@@ -13,7 +13,7 @@ json directions_rows(const std::string& model, const Words& more) {
   return report_of(Words{"directions", source_path("examples/" + model)} + more)["rows"];
 }
 
-/// The first ids of a row's tokens.
+/// The first token ids of a row.
 std::vector<std::int64_t> first_ids(const json& row, std::size_t count) {
   std::vector<std::int64_t> ids;
   for (std::size_t at = 0; at < count; ++at) ids.push_back(row["tokens"][at]["token_id"]);
@@ -25,11 +25,11 @@ struct WantedList {
   double value;
   std::vector<std::int64_t> ids;
   double coherence;
-  std::optional<bool> named;  // none: too near the null, which is random
+  std::optional<bool> named;  // nullopt: too close to the random baseline
 };
 
-/// The pole of direction 1 with these tokens; which of both is + may differ between builds.
-TEST(Directions, NamesTheFirstDirectionsOfTheExamples) {
+/// Top tokens of one sign of direction 1. Which of the two signs is + may differ between builds.
+TEST(Directions, FindsTheTopTokensOfTheExamples) {
   const std::vector<WantedList> wanted = {
       {"shakespeare-gpt2", "5", "4", "qk", "query", 2.806564, {12, 1, 14, 27, 31}, 0.287, true},
       {"shakespeare-gpt2", "0", "0", "ov", "write", 0.533525, {363, 324, 78}, 0.054, std::nullopt},
@@ -69,7 +69,7 @@ TEST(Directions, NamesTheFirstDirectionsOfTheExamples) {
   }
 }
 
-TEST(Directions, TokensThatTrainingNeverSawNameNothing) {
+TEST(Directions, ExcludesUntrainedTokens) {
   for (const char* model : {"shakespeare-gpt2", "shakespeare-llama"}) {
     const Words words = {
         "read", source_path(std::string("examples/") + model), "--layers", "1", "--head", "0"};
@@ -78,13 +78,13 @@ TEST(Directions, TokensThatTrainingNeverSawNameNothing) {
     EXPECT_EQ(skipped["models"][0]["candidate_tokens"]["tokens"], 1024 - 220);
     EXPECT_EQ(all["models"][0]["candidate_tokens"]["tokens"], 1024);
   }
-  // No such bytes are known of a model without a tokenizer.
+  // Without a tokenizer, untrained tokens are unknown.
   const json unknown = report_of({"directions", data_path("forward/llama"), "--layers", "0"});
   EXPECT_TRUE(unknown["models"][0]["candidate_tokens"]["untrained"].is_null());
   EXPECT_TRUE(unknown["rows"][0]["rarity"].is_null());
 }
 
-TEST(Directions, SignsOfOneDirectionAreOppositeAndItsEnergiesSumToOne) {
+TEST(Directions, SignsAreOppositeAndEnergiesSumToOne) {
   const json rows = directions_rows(
       "shakespeare-gpt2", {"--layers", "2", "--head", "3", "--directions", "32", "--top", "2"});
   double energy = 0;
@@ -101,9 +101,8 @@ TEST(Directions, SignsOfOneDirectionAreOppositeAndItsEnergiesSumToOne) {
   EXPECT_NEAR(energy, 1, 1e-12);
 }
 
-/// A model of random weights has no names but by chance: 1 % of its lists, and here none of 72 by
-/// more than luck.
-TEST(Directions, ARandomModelHasHardlyAnyNames) {
+/// In a model of random weights, about 1% of the lists are above chance. Here a few of 72 may be.
+TEST(Directions, ARandomModelHasHardlyAnyListsAboveChance) {
   const json rows = report_of({"directions", data_path("forward/llama"), "--matrix", "qk"})["rows"];
   ASSERT_FALSE(rows.empty());
   std::size_t named = 0;
@@ -111,7 +110,7 @@ TEST(Directions, ARandomModelHasHardlyAnyNames) {
   EXPECT_LT(named, rows.size() / 5);
 }
 
-TEST(Directions, CopyingOfTokensIsThatOfTheReference) {
+TEST(Directions, TokenCopyingEqualsTheReference) {
   const struct {
     std::string model, layer, head;
     double score, full;
@@ -123,7 +122,8 @@ TEST(Directions, CopyingOfTokensIsThatOfTheReference) {
     SCOPED_TRACE(model + " L" + layer + "H" + head);
     const json rows = directions_rows(
         model, {"--layers", layer, "--head", head, "--directions", "1", "--top", "1", "--copying"});
-    // Of layers beyond the first, what the forward pass gives of tokens is float32: by 8e-9 here.
+    // Beyond the first layer, the token states come from a float32 forward pass, whose error is
+    // 8e-9 here.
     EXPECT_NEAR(rows[0]["token_copying"].get<double>(), score, layer == "0" ? 2e-9 : 2e-8);
     EXPECT_NEAR(rows[0]["full_copying"].get<double>(), full, 1e-6);
   }
@@ -133,8 +133,8 @@ TEST(Directions, CopyingOfTokensIsThatOfTheReference) {
   EXPECT_TRUE(contains(qk.err, "--copying: is of ov")) << qk.err;
 }
 
-/// Of the first two directions, on the goldens' text.
-TEST(Directions, TextCorrelationIsTheReferences) {
+/// For the first two directions, on the text of the golden files.
+TEST(Directions, TextCorrelationEqualsTheReference) {
   const json texts = json::parse(read_file(source_path("tests/golden/interventions/texts.json")));
   const struct {
     std::string model, layer, head, matrix, side;
@@ -162,11 +162,11 @@ TEST(Directions, TextCorrelationIsTheReferences) {
       const std::size_t at = row["direction"].get<std::size_t>() - 1;
       EXPECT_NEAR(row["text_correlation"].get<double>(), hold[at], 2e-6);
     }
-    EXPECT_EQ(seen, 4u);  // two poles each
+    EXPECT_EQ(seen, 4u);  // two signs each
   }
 }
 
-TEST(Directions, TextCorrelationNeedsEnoughKindsOfTokens) {
+TEST(Directions, TextCorrelationNeedsEnoughDistinctTokens) {
   const Words model = {"directions", data_path("forward/llama"), "--layers", "1", "--directions",
                        "1"};
   for (const char* few : {"5,5,5", "1,2,3,4,5,6,7,8,9,9,9"}) {
@@ -185,8 +185,8 @@ TEST(Directions, TextCorrelationNeedsEnoughKindsOfTokens) {
   EXPECT_FALSE(without["parameters"].contains("tokens_hash"));
 }
 
-/// What an encoder gives is no text of the decoder's own.
-TEST(Directions, ADecoderHasNoTextCorrelation) {
+/// The input of cross-attention is the encoder's output, not a text of the decoder.
+TEST(Directions, DecodersHaveNoTextCorrelation) {
   const RunResult run =
       run_attnscope({"directions", data_path("gguf-encoder-decoders/t5-gated.gguf"), "--tokens",
                      "1,2,3", "--layers", "0", "--format", "json"});
@@ -194,7 +194,7 @@ TEST(Directions, ADecoderHasNoTextCorrelation) {
   EXPECT_TRUE(contains(run.err, "no text correlation")) << run.err;
 }
 
-TEST(Directions, PairsOfAHeadAreTheStrongestOfAll) {
+TEST(Directions, PairsAreTheStrongestOfAHead) {
   const Words head = {"--layers", "0", "--head", "0", "--pairs"};
   const json rows = directions_rows("shakespeare-gpt2", head + Words{"3"});
   ASSERT_EQ(rows.size(), 3u);
@@ -229,7 +229,7 @@ TEST(Directions, PairsOfAHeadAreTheStrongestOfAll) {
   EXPECT_TRUE(contains(bert.err, "tokens cannot describe its output")) << bert.err;
 }
 
-TEST(Directions, AMatrixThatIsNotReadIsRefusedNamingThoseThatAre) {
+TEST(Directions, RejectsAnUnsupportedMatrixAndListsSupportedOnes) {
   for (const char* matrix : {"kv", "q", "router"}) {
     expect_refusal(
         {"directions", source_path("examples/shakespeare-gpt2"), "--matrix", matrix}, kUsage,
@@ -237,7 +237,7 @@ TEST(Directions, AMatrixThatIsNotReadIsRefusedNamingThoseThatAre) {
   }
 }
 
-TEST(Directions, WhatCannotBeNamedIsLeftOutWithItsReason) {
+TEST(Directions, SkipsUnsupportedMatricesWithAReason) {
   const RunResult bert = run_attnscope({"directions", data_path("forward/bert"), "--layers", "0"});
   EXPECT_EQ(bert.exit_code, 0) << bert.err;
   EXPECT_TRUE(contains(bert.err, "no top tokens for output vectors")) << bert.err;
@@ -252,13 +252,12 @@ TEST(Directions, WhatCannotBeNamedIsLeftOutWithItsReason) {
   EXPECT_EQ(matrix.exit_code, 2);
 }
 
-// ---- The model that does induction --------------------------------------------------------------
+// ---- The example model with induction heads -----------------------------------------------------
 
 const std::string kInduction = source_path("examples/induction-gpt2");
 
-/// The textbook circuit: a head that looks one back feeds the keys of heads that find what
-/// followed.
-TEST(InductionCircuit, IsFoundByTakingHeadsAway) {
+/// The textbook circuit: a previous-token head composes with the keys of the induction heads.
+TEST(InductionCircuit, IsFoundByAblation) {
   const json maps = report_of({"attention", kInduction, "--induction", "--length", "60"})["rows"];
   std::int64_t best = -1;
   double most = 0;
@@ -270,7 +269,7 @@ TEST(InductionCircuit, IsFoundByTakingHeadsAway) {
   }
   ASSERT_GT(most, 0.5);
 
-  // Of the first layer's heads, the one that is worth most beside the tokens' own.
+  // The head of layer 0 whose ablation increases the loss most.
   const json rows = report_of({"ablate", kInduction, "--induction", "--length", "60"})["rows"];
   std::map<std::int64_t, double> worth, induction;
   for (const json& row : rows) {
@@ -289,7 +288,7 @@ TEST(InductionCircuit, IsFoundByTakingHeadsAway) {
     EXPECT_TRUE(row["loss_increase"].is_null());
     EXPECT_NEAR(row["induction_before"].get<double>(), most, 1e-6);
     EXPECT_GE(row["write_change"].get<double>(), 0);
-    if (row["path"] == "value") {  // values make no map
+    if (row["path"] == "value") {  // values do not affect the map
       EXPECT_NEAR(row["induction"].get<double>(), most, 1e-6);
       EXPECT_GT(row["write_change"].get<double>(), 0.01);
       continue;
@@ -300,21 +299,21 @@ TEST(InductionCircuit, IsFoundByTakingHeadsAway) {
   const auto lowest = std::min_element(of_keys.begin(), of_keys.end(),
                                        [](auto& a, auto& b) { return a.second < b.second; });
   const std::int64_t previous = lowest->first;
-  EXPECT_LT(of_keys[previous], most - 0.15);           // its keys are made of it,
-  EXPECT_GT(of_queries[previous], of_keys[previous]);  // not its queries;
+  EXPECT_LT(of_keys[previous], most - 0.15);           // the receiver's keys depend on it,
+  EXPECT_GT(of_queries[previous], of_keys[previous]);  // its queries do not;
   EXPECT_GT(worth[previous], 0.5);                     // the model needs it,
-  EXPECT_LT(induction[previous], most - 0.15);         // and so does the later head;
+  EXPECT_LT(induction[previous], most - 0.15);         // and so does the induction head;
   std::string ids;
   for (int at = 0; at < 48; ++at) ids += (at == 0 ? "" : ",") + std::to_string(at * 29 % 61);
   const json on_text = report_of({"attention", kInduction, "--tokens", ids});
   for (const json& row : on_text["rows"]) {
     if (row["layer"] == 0 && row["head"] == previous) {
-      EXPECT_GT(row["previous_token"].get<double>(), 0.5);  // it looks one back
+      EXPECT_GT(row["previous_token"].get<double>(), 0.5);  // a previous-token head
     }
   }
 }
 
-TEST(InductionCircuit, IntoNeedsInductionAndAHead) {
+TEST(InductionCircuit, ReceiverNeedsInductionAndAHead) {
   const RunResult alone =
       run_attnscope({"ablate", kInduction, "--tokens", "1,2,3", "--receiver", "1,0"});
   EXPECT_EQ(alone.exit_code, 2);

@@ -14,7 +14,7 @@
 namespace attnscope::test {
 namespace {
 
-constexpr std::int64_t kTokens = 2500, kWidth = 24;  // more than a few blocks, and not whole ones
+constexpr std::int64_t kTokens = 2500, kWidth = 24;  // more than a few blocks, and not a multiple
 
 double product(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -23,7 +23,7 @@ double product(const std::vector<double>& a, const std::vector<double>& b) {
 /// Tokens whose rows have a mean far from zero, and follow their rarity along one direction.
 struct Basis {
   CandidateTokens tokens;
-  Matrix<float> rows{2 * kTokens, kWidth};  // of all ids; odd ones name nothing
+  Matrix<float> rows{2 * kTokens, kWidth};  // rows of all ids; odd ids are not candidate tokens
 
   explicit Basis(bool known) {
     std::mt19937_64 random(3);
@@ -84,7 +84,7 @@ Matrix<double> unit_rows(std::int64_t count) {
   return out;
 }
 
-/// The definitions of docs/metrics.md in float64, of all tokens at once.
+/// The definitions of docs/metrics.md in float64, for all tokens at once.
 class Reference {
  public:
   explicit Reference(const Basis& basis) : tokens_(basis.tokens) {
@@ -163,7 +163,7 @@ class Reference {
     }
   }
 
-  /// The 99 % quantile of random directions.
+  /// The 99% quantile over random directions.
   double null() const {
     const Matrix<double> random = random_directions(kWidth);
     std::vector<double> coherences;
@@ -177,16 +177,16 @@ class Reference {
       coherences.push_back(coherence(std::span(order).first(kCoherentTokens)));
     }
     std::sort(coherences.begin(), coherences.end());
-    return coherences[989] + 0.01 * (coherences[990] - coherences[989]);  // at place 0.99 · 999
+    return coherences[989] + 0.01 * (coherences[990] - coherences[989]);  // at index 0.99 · 999
   }
 
  private:
   const CandidateTokens& tokens_;
-  std::vector<std::vector<double>> raw_, rows_;  // less their mean; and less the axis
+  std::vector<std::vector<double>> raw_, rows_;  // centered; also without the rarity axis
 };
 
-TEST(NamedLists, AreThoseOfTheDefinitions) {
-  const Matrix<double> directions = unit_rows(60);  // more than are multiplied at once
+TEST(NamedLists, EqualTheDefinitions) {
+  const Matrix<double> directions = unit_rows(60);  // more than one batch
   for (const bool known : {true, false}) {
     const Basis basis(known);
     const Reference reference(basis);
@@ -224,7 +224,7 @@ void expect_same(const NamedDirections& a, const NamedDirections& b) {
   }
 }
 
-TEST(NamedLists, HaveTheSameDigitsWhateverTheThreadsAndTheMemory) {
+TEST(NamedLists, HaveTheSameDigitsForAnyThreadsAndMemory) {
   const Basis basis(/*known=*/true);
   const Matrix<double> directions = unit_rows(50);
   const NamedDirections all = basis.names(directions, 10, kTokens);
@@ -234,8 +234,8 @@ TEST(NamedLists, HaveTheSameDigitsWhateverTheThreadsAndTheMemory) {
               basis.names(directions, 10, kTokens, test_compute()));
 }
 
-/// A vocabulary of fewer tokens than are asked for, some of them alike.
-TEST(NamedLists, OfFewTokensHoldAllOfThemTheSmallerIdsFirst) {
+/// A vocabulary with fewer tokens than requested, some of them equal.
+TEST(NamedLists, SmallVocabulariesListAllTokensBySmallestId) {
   const CandidateTokens tokens{.ids = {4, 7, 9, 12, 15, 16, 17, 18, 19, 20, 21}, .rarity = {}};
   const RowsOfTokens rows_of = [](std::span<const std::int64_t> ids, const Compute&) {
     Matrix<float> out(std::ssize(ids), 1);

@@ -11,7 +11,7 @@
 namespace attnscope::test {
 namespace {
 
-/// Rows of very different lengths, so that some are never visited.
+/// Rows of very different norms, so that some are never visited.
 Matrix<double> random_rows(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
@@ -47,7 +47,7 @@ TEST(TokenPairs, AreTheLargestOfAllProducts) {
   }
 }
 
-TEST(TokenPairs, OfEqualOnesTheSmallerRowsComeFirstAndAllWhereThereAreFewer) {
+TEST(TokenPairs, PreferSmallerRowsAndReturnAllIfThereAreFewer) {
   Matrix<double> ones(3, 1);
   std::fill_n(ones.data(), 3, 1.0);
   const std::vector<RowPair> found = top_pairs(ones.view(), ones.view(), 4, {});

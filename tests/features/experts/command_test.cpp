@@ -1,4 +1,4 @@
-// Matrices of experts on the command line.
+// The matrices of experts in every command.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,22 +14,22 @@ namespace {
 
 std::string routed(const std::string& name) { return data_path("forward/" + name); }
 
-/// Silent about samples.
+/// Without notes about sampled experts.
 json rows_of(const Words& arguments) { return report_of(arguments + Words{"--quiet"})["rows"]; }
 
-/// As one line, however a legend is wrapped.
+/// The text as one line, so that the wrapping of legends does not matter.
 std::string joined_lines(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }
 
-/// Of a row, what is measured.
+/// The measured fields of a row.
 json measures_of(json row) {
   for (const char* name : {"model", "layer", "matrix", "head", "expert"}) row.erase(name);
   return row;
 }
 
-TEST(CliExperts, AnExpertsRowIsThatOfItsTensor) {
+TEST(CliExperts, AnExpertsRowEqualsThatOfItsTensor) {
   const struct {
     const char *role, *tensor;
   } cases[] = {{"gate", "gate_proj"}, {"up", "up_proj"}, {"down", "down_proj"}};
@@ -46,8 +46,8 @@ TEST(CliExperts, AnExpertsRowIsThatOfItsTensor) {
   }
 }
 
-TEST(CliExperts, StackedExpertsAreThoseOfTheirSlices) {
-  // What the two tensors of qwen2_moe-stacked hold, one by one.
+TEST(CliExperts, StackedExpertsEqualTheirSlices) {
+  // The two stacked tensors of qwen2_moe-stacked contain all experts.
   const TempFolder folder;
   const Checkpoint whole = Checkpoint::open(routed("qwen2_moe-stacked") + "/model.safetensors");
   const CheckpointTensor& both = *whole.find("model.layers.0.mlp.experts.gate_up_proj");
@@ -63,14 +63,14 @@ TEST(CliExperts, StackedExpertsAreThoseOfTheirSlices) {
   EXPECT_EQ(measures_of(rows[1]), measures_of(alone[0]));
 }
 
-TEST(CliExperts, TablesSayThatALayersNumberIsAMedian) {
+TEST(CliExperts, TablesStateThatALayersNumberIsAMedian) {
   const std::string table = output_of({"spectrum", routed("mixtral"), "--matrix", "gate,q"});
   EXPECT_TRUE(contains(joined_lines(table), "MoE layers: median over 5 experts")) << table;
   const std::string dense = output_of({"spectrum", routed("mixtral"), "--matrix", "q"});
   EXPECT_FALSE(contains(joined_lines(dense), "median")) << dense;
 }
 
-TEST(CliExperts, ARowSumsThemUp) {
+TEST(CliExperts, OneRowSummarizesTheExperts) {
   const json rows =
       rows_of({"spectrum", routed("dots1"), "--matrix", "up", "--layers", "1", "--experts", "0-4"});
   ASSERT_EQ(rows.size(), 6u);
@@ -92,7 +92,7 @@ TEST(CliExperts, ARowSumsThemUp) {
   EXPECT_EQ(sum["most_energy_rank"]["0.99"], ranks.back());
 }
 
-TEST(CliExperts, DenseLayersHaveTheirMlp) {
+TEST(CliExperts, DenseLayersShowTheirMlp) {
   const json rows = rows_of({"spectrum", routed("qwen2_moe-dense"), "--matrix", "up,router"});
   std::vector<std::string> of_layers(4);
   for (const json& row : rows) {
@@ -112,7 +112,7 @@ TEST(CliExperts, WeightsOfAnExpert) {
   EXPECT_FALSE(rows[3]["histogram"].is_null());
 }
 
-TEST(CliExperts, RefusesWhatThereIsNot) {
+TEST(CliExperts, RejectsUnknownExperts) {
   const struct {
     Words words;
     const char* problem;
@@ -129,8 +129,8 @@ TEST(CliExperts, RefusesWhatThereIsNot) {
   for (const auto& [words, problem] : cases) expect_refusal(words, 2, {problem});
 }
 
-TEST(CliExperts, RoutingIsThatOfTransformers) {
-  // The first 200 tokens that transformers routed, in golden_forward.py.
+TEST(CliExperts, RoutingEqualsTransformers) {
+  // The first 200 tokens that transformers routed in golden_forward.py.
   const GoldenTensors golden = routing_of({.model = "mixtral"});
   const CheckpointTensor& ids = *golden.find("tokens");
   const CheckpointTensor& experts = *golden.find("experts");
@@ -152,10 +152,10 @@ TEST(CliExperts, RoutingIsThatOfTransformers) {
   }
 }
 
-TEST(CliExperts, TiesAreTold) {
+TEST(CliExperts, NotesTies) {
   const json rows = rows_of({"experts", routed("mixtral"), "--tokens", "3,4,5"});
   for (const json& row : rows) EXPECT_EQ(row["ties"], 0);
-  // A router of zeros gives all experts one score.
+  // A router of zeros gives all experts the same score.
   const TempFolder folder;
   std::string weights = read_file(routed("mixtral") + "/model.safetensors");
   const Checkpoint stored = Checkpoint::open(routed("mixtral"));
@@ -177,13 +177,13 @@ TEST(CliExperts, TiesAreTold) {
   EXPECT_TRUE(contains(run.err, "layer 1: 3 of 3 tokens have tied router scores")) << run.err;
 }
 
-TEST(CliExperts, OneCommandRefusesModelsWithoutExperts) {
+TEST(CliExperts, ExpertsRejectsModelsWithoutExperts) {
   expect_refusal({"experts", routed("llama")}, 2, {"llama has no experts"});
   expect_refusal({"experts", routed("qwen2_moe-dense"), "--tokens", "3", "--layers", "0"}, 2,
                  {"none of the selected layers of qwen2_moe-dense has experts"});
 }
 
-/// The rows of `matrix`, one after another.
+/// The rows of `matrix` as vectors.
 std::vector<std::vector<double>> matrix_of(const std::string& model, const Words& words) {
   std::vector<std::vector<double>> out;
   const json rows = rows_of(Words{"matrix", model} + words);
@@ -191,7 +191,7 @@ std::vector<std::vector<double>> matrix_of(const std::string& model, const Words
   return out;
 }
 
-TEST(CliExperts, OneMatrixIsThatOfTheFile) {
+TEST(CliExperts, OneMatrixEqualsTheFile) {
   const json rows =
       rows_of({"matrix", routed("mixtral"), "--layer", "1", "--matrix", "down", "--expert", "3"});
   const Checkpoint stored = Checkpoint::open(routed("mixtral") + "/model.safetensors");
@@ -220,7 +220,7 @@ TEST(CliExperts, OneMatrixIsThatOfTheFile) {
                  {"layer 0 of llama has no experts for 'up'"});
 }
 
-/// The mean cosine of all pairs of vectors.
+/// The mean cosine similarity over all pairs of vectors.
 double mean_cosine(const std::vector<std::vector<double>>& vectors) {
   const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -235,7 +235,7 @@ double mean_cosine(const std::vector<std::vector<double>>& vectors) {
   return sum / pairs;
 }
 
-TEST(CliExperts, SimilarityIsOfTheVectorsOfEach) {
+TEST(CliExperts, SimilarityComparesVectorsWithinEachExpert) {
   const json rows = rows_of({"similarity", routed("mixtral"), "--layers", "0", "--matrix",
                              "router,up,down", "--experts", "1,4"});
   ASSERT_EQ(rows.size(), 1u + 3 + 3);
@@ -248,7 +248,7 @@ TEST(CliExperts, SimilarityIsOfTheVectorsOfEach) {
   expect_mean(rows[0], matrix_of(model, {"--layer", "0", "--matrix", "router"}));
   EXPECT_EQ(rows[1]["experts"], 2);
   expect_mean(rows[2], matrix_of(model, {"--layer", "0", "--matrix", "up", "--expert", "1"}));
-  // Of down, what each unit writes: the columns.
+  // For `down`, the output vectors of units: the columns.
   const auto down = matrix_of(model, {"--layer", "0", "--matrix", "down", "--expert", "4"});
   std::vector<std::vector<double>> columns(down.front().size());
   for (const std::vector<double>& row : down) {
@@ -260,7 +260,7 @@ TEST(CliExperts, SimilarityIsOfTheVectorsOfEach) {
                  {"'up' has no heads"});
 }
 
-TEST(CliExperts, StackedExpertsHaveTheRankOfTheirStack) {
+TEST(CliExperts, StackedExpertsHaveTheRankOfTheStack) {
   const json rows = rows_of({"experts", routed("mixtral"), "--layers", "1", "--experts", "0-1"});
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0]["matrix"], "router");

@@ -1,4 +1,4 @@
-// Similarity of experts, and counts of routing, by hand.
+// Similarity of experts and routing counts, computed by hand.
 #include "attnscope/features/experts/measures.h"
 
 #include <gtest/gtest.h>
@@ -15,42 +15,42 @@ MatrixView<const double> view_of(const std::vector<double>& values, std::int64_t
   return {values.data(), rows, cols, cols, 1};
 }
 
-TEST(ExpertSpace, IsOneForTheSameNeuronsInAnotherOrderAndScale) {
-  const std::vector<double> stacked = {1, 2, 0,  0, 0, 3,   // an expert
-                                       0, 0, -6, 2, 4, 0};  // its neurons the other way round
+TEST(ExpertSpace, IsOneForReorderedAndRescaledNeurons) {
+  const std::vector<double> stacked = {1, 2, 0,  0, 0, 3,   // one expert
+                                       0, 0, -6, 2, 4, 0};  // its neurons in reverse order
   const PairSimilarity pairs = block_similarity(view_of(stacked, 4), 2, {});
   EXPECT_NEAR(pairs.mean, 1, 1e-15);
   EXPECT_EQ(pairs.least, pairs.most);
 }
 
-TEST(ExpertSpace, IsNoneWhereExpertsReadOtherSpaces) {
+TEST(ExpertSpace, IsZeroForExpertsWithDisjointInputs) {
   const std::vector<double> stacked = {1, 2, 0, 0, 3, 1, 0, 0,   // reads the first half
-                                       0, 0, 1, 1, 0, 0, 2, 5};  // the second
+                                       0, 0, 1, 1, 0, 0, 2, 5};  // reads the second half
   EXPECT_EQ(block_similarity(view_of(stacked, 4), 2, {}).most, 0);
 }
 
-TEST(ExpertSpace, OfGaussianOnesIsAsExpected) {
+TEST(ExpertSpace, EqualsTheExpectationForGaussianExperts) {
   constexpr std::int64_t kRows = 40, kWidth = 60, kExperts = 6;
   std::mt19937_64 generator(3);
   std::normal_distribution<double> normal;
   std::vector<double> stacked(kRows * kWidth * kExperts);
   for (double& value : stacked) value = normal(generator);
   const PairSimilarity pairs = block_similarity(view_of(stacked, kRows * kExperts), kExperts, {});
-  // The ratio of expectations is that of the ratio up to O(1 / (rows · width)).
+  // The ratio of expectations equals the expected ratio up to O(1 / (rows · hidden size)).
   EXPECT_NEAR(pairs.mean, expected_block_similarity(kRows, kWidth), 0.01);
   EXPECT_LT(pairs.least, pairs.mean);
   EXPECT_LT(pairs.mean, pairs.most);
 }
 
-TEST(ExpertSpace, CosinesOfRows) {
+TEST(ExpertSpace, ComputesCosinesOfRows) {
   const PairSimilarity pairs = row_cosines(view_of({1, 0, -2, 0, 0, 5}, 3));
   EXPECT_EQ(pairs.least, -1);
   EXPECT_EQ(pairs.most, 0);
   EXPECT_NEAR(pairs.mean, -1.0 / 3, 1e-15);
 }
 
-TEST(Routing, IsCounted) {
-  // Four tokens, three experts, two chosen of each.
+TEST(Routing, CountsTokensPerExpert) {
+  // Four tokens, three experts, two experts per token.
   const std::vector<float> logits(12, 1.0F);
   const std::vector<std::int64_t> chosen = {0, 1, 1, 0, 0, 2, 0, 1};
   const std::vector<float> weights = {0.5F, 0.25F, 0.5F, 0.25F, 1, 0, 0, 1};
@@ -74,7 +74,7 @@ TEST(Routing, IsCounted) {
   EXPECT_EQ(measures.together, (std::vector<double>{1, 0.75, 0.25, 0.75, 0.75, 0, 0.25, 0, 0.25}));
 }
 
-TEST(Routing, OfOneExpertHasNoPair) {
+TEST(Routing, OneExpertHasNoPair) {
   const std::vector<float> logits = {0, 1};
   const std::vector<std::int64_t> chosen = {1};
   const std::vector<float> weights = {0.7F};

@@ -1,4 +1,4 @@
-// `export`: the rows of a store, as the runs that filled it printed them.
+// `export`: the rows of a store, as printed by the runs that filled it.
 #include "attnscope/engine/store/digests.h"
 #include "tests/features/attention/attention_model.h"
 #include "tests/support/store_command.h"
@@ -7,11 +7,12 @@
 namespace attnscope::test {
 namespace {
 
-TEST_F(CliStore, ExportAsksWhichOfSeveralSets) {
+TEST_F(CliStore, ExportNeedsASelectionAmongSeveralSets) {
   const std::string llama = data_path("llama");
   output_of(stored({"spectrum", llama}));
   output_of(stored({"weights", llama}));
-  for (const char* format : {"csv", "json"}) {  // scripts get no list in place of rows
+  // In these formats, scripts get an error, not a list.
+  for (const char* format : {"csv", "json"}) {
     expect_refusal({"export", store(), "--format", format}, kUsage,
                    {"--command", "--list", "1: spectrum", "2: weights"});
   }
@@ -26,7 +27,7 @@ TEST_F(CliStore, ExportAsksWhichOfSeveralSets) {
   expect_refusal({"export"}, kUsage, {"STORE"});
 }
 
-TEST_F(CliStore, ExportListsWhatThereIs) {
+TEST_F(CliStore, ExportListsTheSets) {
   TinyLlama broken(2);
   set_element(broken.attention(0, 'q'), 0, 0, std::numeric_limits<float>::quiet_NaN());
   const std::string llama = data_path("llama"), nan = broken.write(folder_, "nan");
@@ -41,7 +42,7 @@ TEST_F(CliStore, ExportListsWhatThereIs) {
   ASSERT_EQ(list["rows"].size(), 5u);
   const std::string now = query(store(), "SELECT max(finished) FROM runs")[0][0];
   for (const json& row : list["rows"]) {
-    // What it says of rows is what export prints.
+    // The row counts in the list equal the rows that export prints.
     const json report =
         json::parse(exported({"--set", row["set"].dump(), "--model",
                               row["model"].get<std::string>(), "--format", "json"}));
@@ -54,34 +55,34 @@ TEST_F(CliStore, ExportListsWhatThereIs) {
   EXPECT_EQ(list["rows"][1]["skipped"], 2) << "a matrix and its head";
   EXPECT_EQ(list["rows"][2]["analysis"], "mla");
 
-  // A table is the list where several sets are there and none is named.
+  // The table format prints the list if there are several sets and none is selected.
   EXPECT_EQ(exported(), exported({"--list"}));
   EXPECT_TRUE(contains(exported(), "spectrum: mla")) << exported();
   EXPECT_TRUE(contains(exported(), "energy 0.9,0.99; per_head")) << exported();
   expect_refusal({"export", store(), "--list", "--set", "1"}, kUsage, {"--list", "--set"});
 }
 
-TEST_F(CliStore, ExportListsRowsThatStandSomewhere) {
+TEST_F(CliStore, ExportListsOnlySetsWithRows) {
   TinyLlama model(1);
   const std::string path = model.write(folder_, "model");
   output_of(stored({"spectrum", path}));
   output_of(stored({"weights", path}));
   set_element(model.attention(0, 'q'), 0, 0, 7);
   model.write(folder_, "model");
-  output_of(stored({"spectrum", path}));  // takes the old file's rows out
+  output_of(stored({"spectrum", path}));  // removes the rows of the old file
   const json rows = json::parse(exported({"--list", "--format", "json"}))["rows"];
   ASSERT_EQ(rows.size(), 1u) << rows;
   EXPECT_EQ(rows[0]["command"], "spectrum");
 }
 
-TEST_F(CliStore, ExportOfOneModel) {
+TEST_F(CliStore, ExportSelectsOneModel) {
   const std::string llama = data_path("llama"), gpt2 = data_path("gpt2");
   output_of(stored({"spectrum", llama, gpt2}));
   EXPECT_EQ(exported({"--model", "gpt2"}), output_of({"spectrum", gpt2}));
   expect_refusal({"export", store(), "--model", "gpt"}, kUsage, {"'gpt2'", "llama"});
 }
 
-TEST_F(CliStore, ExportPutsRunsTogether) {
+TEST_F(CliStore, ExportMergesRuns) {
   const std::string llama = data_path("llama"), gpt2 = data_path("gpt2");
   output_of(stored({"spectrum", llama, "--layers", "1", "--matrix", "k,q"}));
   output_of(stored({"spectrum", llama, "--layers", "0", "--matrix", "q,k"}));
@@ -95,7 +96,7 @@ TEST_F(CliStore, ExportPutsRunsTogether) {
   EXPECT_EQ(together["parameters"]["matrix"], nullptr);
 }
 
-TEST_F(CliStore, ExportTellsModelsOfOneNameApart) {
+TEST_F(CliStore, ExportDistinguishesModelsOfTheSameName) {
   const std::string a = TinyLlama(1, 1).write(folder_, "a/model");
   const std::string b = TinyLlama(1, 2).write(folder_, "b/model");
   output_of(stored({"spectrum", a, "--matrix", "q"}));
@@ -106,11 +107,11 @@ TEST_F(CliStore, ExportTellsModelsOfOneNameApart) {
   EXPECT_TRUE(contains(rows[1]["model"].get<std::string>(), "b/model")) << rows;
 }
 
-TEST_F(CliStore, RowsOfAnOlderRevisionStayUntilTheyAreAskedForAgain) {
+TEST_F(CliStore, RowsOfAnOlderRevisionStayUntilRecomputed) {
   const Words command = {"spectrum", data_path("llama"), "--format", "csv"};
   const std::string plain = output_of(stored(command));
   const long all = items();
-  // As an attnscope that counted otherwise would have left it.
+  // As written by a version with another analysis revision.
   const auto row = query(store(), "SELECT name, command, parameters FROM analyses").at(0);
   const StoredAnalysis older{.name = row[0], .revision = 0, .command = row[1]};
   query(store(),
@@ -132,7 +133,7 @@ TEST_F(CliStore, RowsOfAnOlderRevisionStayUntilTheyAreAskedForAgain) {
   EXPECT_EQ(exported({"--format", "csv"}), plain) << "one set again";
 }
 
-TEST_F(CliStore, ExportChangesNothing) {
+TEST_F(CliStore, ExportDoesNotChangeTheStore) {
   output_of(stored({"spectrum", data_path("llama")}));
   const std::string before = read_file(store());
   exported();

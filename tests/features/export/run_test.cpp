@@ -1,4 +1,4 @@
-// Rows of a store as reports, when they are not what they should be.
+// Reports from stores with unexpected rows.
 #include "attnscope/features/export/run.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ class StoredReportTest : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(StoredReportTest, RowsOfAMaliciousStoreCrashNothing) {
-  // Whoever makes a store makes its digests too, so that rows can hold anything.
+TEST_F(StoredReportTest, AcceptsRowsOfAMaliciousStore) {
+  // Whoever writes a store also writes its digests, so rows can contain anything.
   using List = Value::List;
   const Record odd[] = {
       {},

@@ -1,4 +1,4 @@
-// The table of what a store holds.
+// The table that lists the contents of a store.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -37,7 +37,7 @@ std::vector<std::string> contents_table(const std::vector<Record>& rows, int wid
 constexpr const char* kParameters =
     R"({"energy":[0.9,0.99],"values":false,"rank":null,"per_head":true,"bins":"fd"})";
 
-TEST(ContentsTable, SaysWhatEachSetHolds) {
+TEST(ContentsTable, DescribesEachSet) {
   const auto lines = contents_table(
       {row_of(1, "gpt2", "spectrum", kParameters, 1234), row_of(12, "b", "mla", "{}", Value())});
   EXPECT_EQ(lines[0].find("set  model"), 0u) << lines[0];
@@ -48,7 +48,7 @@ TEST(ContentsTable, SaysWhatEachSetHolds) {
   EXPECT_NE(lines[2].find("  -  "), std::string::npos) << lines[2];
 }
 
-TEST(ContentsTable, CutsParametersWhereTheTerminalIsNarrow) {
+TEST(ContentsTable, CutsParametersOnANarrowTerminal) {
   const std::string long_one = R"({"tokens_hash":")" + std::string(120, 'f') + R"("})";
   for (const std::string& line : contents_table(
            {row_of(1, "gpt2", "spectrum", long_one, 4), row_of(2, "gpt2", "spectrum", "{}", 4)},
@@ -57,7 +57,7 @@ TEST(ContentsTable, CutsParametersWhereTheTerminalIsNarrow) {
   }
 }
 
-TEST(ContentsTable, CannotDriveTheTerminal) {
+TEST(ContentsTable, StripsTerminalEscapes) {
   for (const std::string& line :
        contents_table({row_of(1, "a\x1b[31m", "b\x1b[31m", R"({"\u001b[31m":"\u001b"})", 4)})) {
     EXPECT_EQ(line.find('\x1b'), std::string::npos) << line;

@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-TEST(ArgumentsOf, JoinsModelsAndRefusesOthersThatAreGivenTwice) {
+TEST(ArgumentsOf, JoinsModelsAndRejectsRepeatedOthers) {
   const Command& weights = find_command_named("weights");
   EXPECT_EQ(arguments_of(weights, {{"models", "a"}, {"models", "b"}}).texts("models"),
             (Words{"a", "b"}));
@@ -20,7 +20,7 @@ TEST(ArgumentsOf, JoinsModelsAndRefusesOthersThatAreGivenTwice) {
                       "given twice, expected once");
 }
 
-/// What is written of arguments is what they are read from.
+/// Checks that arguments written as text are read back as the same arguments.
 void expect_same_texts(const char* command, const ArgumentTexts& given) {
   std::vector<std::string_view> names;
   for (const auto& [name, text] : given) {
@@ -29,7 +29,7 @@ void expect_same_texts(const char* command, const ArgumentTexts& given) {
   EXPECT_EQ(texts_of(arguments_of(find_command_named(command), given), names), given);
 }
 
-TEST(TextsOf, GiveValuesOfEveryTypeAsTheyAreRead) {
+TEST(TextsOf, RoundTripsValuesOfEveryType) {
   expect_same_texts("spectrum", {{"models", "a"},
                                  {"models", "b,c"},
                                  {"matrix", "q,v"},
@@ -48,7 +48,7 @@ TEST(TextsOf, GiveValuesOfEveryTypeAsTheyAreRead) {
                     {{"models", "a"}, {"text", "a b"}, {"maps", "-1,3"}, {"out", "o.html"}});
 }
 
-TEST(TextsOf, LeaveOutDefaultsAndWhatWasNotGiven) {
+TEST(TextsOf, OmitsDefaultsAndMissingValues) {
   constexpr std::string_view kNames[] = {"energy", "format", "layers", "models"};
   const Arguments arguments = arguments_of(find_command_named("spectrum"), {{"models", "a"}});
   EXPECT_EQ(texts_of(arguments, kNames), (ArgumentTexts{{"models", "a"}}));

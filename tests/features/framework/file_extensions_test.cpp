@@ -1,4 +1,4 @@
-// The name of a file says what it holds, or is refused.
+// The file extension selects the format, or is rejected.
 #include "tests/support/program.h"
 
 namespace attnscope::test {
@@ -12,7 +12,7 @@ class CliFileFormats : public testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  /// What the command writes into a file of that name.
+  /// The contents of the file that the command writes under this name.
   std::string written(const Words& command, const std::string& name) const {
     EXPECT_EQ(output_of(command + Words{"--out", path(name)}), "");
     return read_file(path(name));
@@ -24,7 +24,7 @@ class CliFileFormats : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(CliFileFormats, TheEndingChoosesTheFormat) {
+TEST_F(CliFileFormats, TheExtensionSelectsTheFormat) {
   for (const Words& command :
        {spectrum_, matrix_, Words{"info", llama_}, Words{"weights", llama_}}) {
     SCOPED_TRACE(command_text(command));
@@ -35,7 +35,7 @@ TEST_F(CliFileFormats, TheEndingChoosesTheFormat) {
     EXPECT_EQ(written(command, "rows.csv"), printed("csv"));
     EXPECT_EQ(written(command, "ROWS.CSV"), printed("csv"));
     EXPECT_EQ(written(command + Words{"--format", "csv"}, "again.csv"), printed("csv"));
-    // Endings that promise nothing.
+    // File extensions without a known format.
     for (const char* name : {"rows", "rows.txt", "rows.d/of.csv.old", ".json", "rows.2024"}) {
       fs::create_directory(path("rows.d"));
       EXPECT_EQ(written(command, name), printed("table")) << name;
@@ -46,7 +46,7 @@ TEST_F(CliFileFormats, TheEndingChoosesTheFormat) {
   EXPECT_TRUE(written(matrix_, "Q.NPY").starts_with("\x93NUMPY"));
 }
 
-TEST_F(CliFileFormats, AFormatAndAnEndingThatDisagreeAreRefused) {
+TEST_F(CliFileFormats, RejectsAFormatThatContradictsTheExtension) {
   const auto refused = [&](const Words& command, const std::string& format,
                            const std::string& name) {
     expect_refusal(command + Words{"--format", format, "--out", path(name)}, kFileFormatsUsage,
@@ -61,7 +61,7 @@ TEST_F(CliFileFormats, AFormatAndAnEndingThatDisagreeAreRefused) {
   EXPECT_TRUE(files_in(folder_.path()).empty());
 }
 
-TEST_F(CliFileFormats, AFileThatCannotBeOfItsEndingIsRefused) {
+TEST_F(CliFileFormats, RejectsAnExtensionOfAnotherFormat) {
   const std::string model = source_path("examples/shakespeare-gpt2");
   const Words text = {"--tokens", "1,2,3"};
   const struct {
@@ -90,7 +90,7 @@ TEST_F(CliFileFormats, AFileThatCannotBeOfItsEndingIsRefused) {
   EXPECT_TRUE(files_in(folder_.path()).empty());
 }
 
-TEST_F(CliFileFormats, ADashIsStdoutAndStdin) {
+TEST_F(CliFileFormats, ADashIsStdoutOrStdin) {
   const RunOptions here = {.folder = folder_.path()};
   EXPECT_EQ(output_of(spectrum_ + Words{"--out", "-"}, here), output_of(spectrum_));
   EXPECT_EQ(output_of(spectrum_ + Words{"-o", "-", "--format", "json"}, here),
@@ -98,7 +98,7 @@ TEST_F(CliFileFormats, ADashIsStdoutAndStdin) {
   EXPECT_EQ(output_of(matrix_ + Words{"--out", "/dev/stdout"}), output_of(matrix_));
   const std::string model = source_path("examples/shakespeare-gpt2");
   const std::string text = "To be, or not to be, that is the question";
-  folder_.write("stdin", text);  // whose name the report gives
+  folder_.write("stdin", text);  // the file name appears in the report
   const Words predict = {"predict", model, "--format", "json", "--text-file"};
   const std::string expected = output_of(predict + Words{path("stdin")});
   for (const bool piped : {false, true}) {
@@ -108,7 +108,7 @@ TEST_F(CliFileFormats, ADashIsStdoutAndStdin) {
           << name << piped;
     }
   }
-  // What comes through a pipe once is there for every model, and for every part of a report.
+  // Input from a pipe is available to every model, and to every section of a report.
   const Words both = {"attention", model, source_path("examples/shakespeare-llama"),
                       "--length",  "8",   "--text-file"};
   EXPECT_EQ(output_of(both + Words{"-"}, {.input = text, .input_is_piped = true}),
@@ -116,7 +116,7 @@ TEST_F(CliFileFormats, ADashIsStdoutAndStdin) {
   EXPECT_EQ(files_in(folder_.path()), Words{"stdin"});
 }
 
-TEST_F(CliFileFormats, OneStreamTakesOneOutput) {
+TEST_F(CliFileFormats, OneStreamAcceptsOneOutput) {
   const std::string model = source_path("examples/shakespeare-gpt2");
   const Words predict = {"predict", model, "--tokens", "1,2,3", "--save", "-"};
   expect_refusal(predict, kFileFormatsUsage, {"stdout: is the file passed to --save"});

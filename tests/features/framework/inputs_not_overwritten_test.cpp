@@ -1,4 +1,4 @@
-// No command writes over what it reads, whatever the file is called.
+// No command overwrites a file that it reads, under any name of the file.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A model and files of every kind that a command reads, each with another content.
+/// A model and input files of every kind that a command reads, each with different content.
 class InputsNotOverwritten : public testing::Test {
  protected:
   void SetUp() override {
@@ -21,7 +21,7 @@ class InputsNotOverwritten : public testing::Test {
     folder_.write("book.txt", "To be, or not to be, that is the question");
     folder_.write("layout.json", read_file(data_path("layouts/gpt2.json")));
     output_of({"spectrum", path("model"), "--layers", "0", "--store", path("rows.sqlite")});
-    folder_.write("tokens.bin", "a shard");  // refused before it is read
+    folder_.write("tokens.bin", "a shard");  // rejected before it is read
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
       if (entry.is_regular_file()) before_[entry.path()] = read_file(entry.path());
     }
@@ -35,7 +35,7 @@ class InputsNotOverwritten : public testing::Test {
 
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  /// What the command needs, without a file that it writes.
+  /// The arguments that the command requires, without any output file.
   Words words_of(const Command& command) const {
     if (command.name == "export") return {"export", path("rows.sqlite")};
     Words words = {command.name, path("model")};
@@ -49,7 +49,8 @@ class InputsNotOverwritten : public testing::Test {
     return words;
   }
 
-  /// The file is refused as one to write by another of its names: a link and a second name in turn.
+  /// Checks that the file is rejected as an output under other names: a symbolic link and a hard
+  /// link.
   void expect_kept(const Words& command, const std::string& option, const std::string& file,
                    const std::string& what) {
     const fs::path other = path("other-name"), folder = path("drawn");
@@ -72,7 +73,7 @@ class InputsNotOverwritten : public testing::Test {
   std::map<fs::path, std::string> before_;
 
  private:
-  int kept_ = 0;  // files that were tried
+  int kept_ = 0;  // number of files tried
 };
 
 bool exclude_each_other(const Command& command, const std::string& one, const std::string& other) {
@@ -87,7 +88,7 @@ bool exclude_each_other(const Command& command, const std::string& one, const st
   return excludes(one, other) || excludes(other, one);
 }
 
-TEST_F(InputsNotOverwritten, EveryOutputOfEveryCommandAgainstEveryInput) {
+TEST_F(InputsNotOverwritten, RejectsEveryInputAsAnyOutput) {
   int outputs = 0;
   for (const Command& command : all_commands()) {
     for (const Parameter& output : command.parameters) {
@@ -126,7 +127,7 @@ TEST_F(InputsNotOverwritten, EveryOutputOfEveryCommandAgainstEveryInput) {
   EXPECT_GE(outputs, 20);
 }
 
-TEST_F(InputsNotOverwritten, ByTheirOwnNamesToo) {
+TEST_F(InputsNotOverwritten, RejectsOriginalNamesToo) {
   const std::string model = path("model");
   const Words text = {"--text", "hi"};
   const auto refused = [&](const Words& words, const Words& said) {
@@ -148,13 +149,13 @@ TEST_F(InputsNotOverwritten, ByTheirOwnNamesToo) {
       {"--out", "a file of the model"});
 }
 
-TEST_F(InputsNotOverwritten, NamesUnderWhichTheModelWouldBeReadTheNextTime) {
+TEST_F(InputsNotOverwritten, RejectsNamesThatTheModelWouldReadNextTime) {
   const std::string model = path("model"), other = path("other");
   fs::remove(model + "/tokenizer_config.json");
   before_.erase(model + "/tokenizer_config.json");
   expect_refusal({"spectrum", model, "--out", model + "/tokenizer_config.json"}, kUsage,
                  {"a file of the model"});
-  // Beside a file of no usual name, any other one of weights is one too many.
+  // Next to a weight file with a nonstandard name, any second weight file would be ambiguous.
   fs::create_directory(other);
   fs::copy(model + "/model.safetensors", other + "/weights.safetensors");
   fs::copy(model + "/config.json", other + "/config.json");
@@ -163,14 +164,14 @@ TEST_F(InputsNotOverwritten, NamesUnderWhichTheModelWouldBeReadTheNextTime) {
     expect_refusal(predict + Words{other + name}, kUsage,
                    {"--save", "would be read as weights of the model 'other'"});
   }
-  // Where the usual one is there, or the file itself was named, another one is in nobody's way.
+  // With a standard file name, or if the file itself was named, another weight file is allowed.
   output_of({"predict", model, "--tokens", "1,2", "--save", model + "/run.safetensors"});
   output_of({"predict", other + "/weights.safetensors", "--tokens", "1,2", "--save",
              other + "/run.safetensors"});
   output_of({"spectrum", model, "--layers", "0", "--out", model + "/rows.json"});
 }
 
-TEST_F(InputsNotOverwritten, AMissingShardIsNoPlaceToWriteTo) {
+TEST_F(InputsNotOverwritten, RejectsAMissingShardAsAnOutput) {
   const fs::path model = path("sharded");
   fs::create_directory(model);
   fs::copy(path("model/config.json"), model / "config.json");
@@ -183,7 +184,7 @@ TEST_F(InputsNotOverwritten, AMissingShardIsNoPlaceToWriteTo) {
                  kUsage, {"--save", "a file of the model"});
 }
 
-TEST_F(InputsNotOverwritten, WhatAShellOpensForAppending) {
+TEST_F(InputsNotOverwritten, RejectsAnInputAsAppendedStdout) {
   const RunResult run = run_attnscope({"attention", path("model"), "--text-file", path("book.txt")},
                                       {.appends_to = path("book.txt")});
   EXPECT_EQ(run.exit_code, kUsage);

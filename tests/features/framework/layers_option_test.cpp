@@ -1,4 +1,4 @@
-// --layers: which layers a range names.
+// --layers: the layers that a range selects.
 #include "tests/support/program.h"
 #include "tests/support/tiny_llama.h"
 
@@ -29,7 +29,8 @@ TEST(CliLayers, RangesIncludeBothEndsAndNegativeNumbersCountFromTheEnd) {
       {"0-", {0, 1, 2, 3, 4, 5}},
   };
   for (const auto& [text, layers, reported] : cases) {
-    // A value that begins with a dash is no option, in both ways to write it.
+    // A value that begins with a dash is not an option, whether it follows a space or an equals
+    // sign.
     for (const Words& option : {Words{"--layers", text}, Words{"--layers=" + text}}) {
       SCOPED_TRACE(command_text(option));
       const json report = report_of(Words{"spectrum", path, "--matrix", "q"} + option);
@@ -42,7 +43,7 @@ TEST(CliLayers, RangesIncludeBothEndsAndNegativeNumbersCountFromTheEnd) {
   EXPECT_EQ(report_of({"spectrum", path, "--matrix", "q"})["rows"].size(), 6u);
 }
 
-TEST(CliLayers, CountFromTheEndOfEachModel) {
+TEST(CliLayers, CountsFromTheEndOfEachModel) {
   const TempFolder folder;
   const std::string six = TinyLlama(6).write(folder, "six"),
                     two = TinyLlama(2).write(folder, "two");
@@ -56,7 +57,7 @@ TEST(CliLayers, CountFromTheEndOfEachModel) {
   expect_refusal({"spectrum", two, six, "--layers", "6"}, 2, {"--layers", "two"});
 }
 
-TEST(CliLayers, SelectRowsAndChangeNoNumber) {
+TEST(CliLayers, SelectsRowsWithoutChangingNumbers) {
   const json all = report_of({"spectrum", data_path("gemma3"), "--per-head"})["rows"];
   json chosen = json::array();
   for (const json& row : all) {

@@ -1,4 +1,4 @@
-// What models are called.
+// Names of models in the output.
 #include "tests/support/tiny_llama.h"
 
 namespace attnscope::test {
@@ -18,7 +18,7 @@ TEST(CliModelName, IsTheNameOfTheFolderOrFile) {
   EXPECT_EQ(name_in({"spectrum", "model.safetensors"}, {.folder = path}), "model.safetensors");
 }
 
-TEST(CliModelName, IsMadeLongerWhereTwoAgree) {
+TEST(CliModelName, IsExtendedIfTwoAreEqual) {
   const TempFolder folder;
   const Words paths = {TinyLlama(1, 1).write(folder, "first/run/final"),
                        TinyLlama(1, 2).write(folder, "second/run/final"),
@@ -28,7 +28,7 @@ TEST(CliModelName, IsMadeLongerWhereTwoAgree) {
   for (std::size_t index = 0; index < expected.size(); ++index) {
     EXPECT_EQ(report["models"][index]["name"], expected[index]);
     EXPECT_EQ(report["rows"][index]["model"], expected[index]);
-    // Each name goes with the numbers of its own model.
+    // Each name is printed with the numbers of its own model.
     json alone = report_of({"spectrum", "--matrix", "q", paths[index]})["rows"][0];
     alone["model"] = expected[index];
     EXPECT_EQ(report["rows"][index], alone);
@@ -37,14 +37,14 @@ TEST(CliModelName, IsMadeLongerWhereTwoAgree) {
   for (const std::string& name : expected) EXPECT_TRUE(contains(table, name)) << table;
 }
 
-TEST(CliModelName, NeedNotBeUtf8) {
+TEST(CliModelName, MayBeInvalidUtf8) {
   const TempFolder folder;
   const std::string path = TinyLlama(1).write(folder, "caf\xe9");
   EXPECT_EQ(report_of({"spectrum", path})["models"][0]["name"], "caf\\xe9");
   EXPECT_TRUE(output_of({"spectrum", path}).starts_with("caf\\xe9"));
 }
 
-TEST(CliModelName, CannotDriveTheTerminal) {
+TEST(CliModelName, StripsTerminalEscapes) {
   const TempFolder folder;
   TinyLlama model(1);
   const std::string hostile =

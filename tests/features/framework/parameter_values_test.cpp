@@ -21,7 +21,7 @@ TEST(ByteSize, ReadsUnits) {
   }
 }
 
-TEST(ByteSize, EachUnitIsAThousandOr1024OfTheOneBefore) {
+TEST(ByteSize, UnitsAreMultiplesOf1000Or1024) {
   std::uint64_t binary = 1, decimal = 1;
   for (const std::string letter : {"K", "M", "G", "T"}) {
     binary *= 1024;
@@ -32,7 +32,7 @@ TEST(ByteSize, EachUnitIsAThousandOr1024OfTheOneBefore) {
   }
 }
 
-TEST(ByteSize, RefusesWhatIsNoSize) {
+TEST(ByteSize, RejectsInvalidSizes) {
   for (const char* text : {"", "G", "2", "0G", "-1G", "2GG", "2X", "1e3G", "inf", "infG", "nanG",
                            "0x2G", "2 G", "+2G", "0.1B", "99999999T", "1,5G"}) {
     SCOPED_TRACE(text);
@@ -40,7 +40,7 @@ TEST(ByteSize, RefusesWhatIsNoSize) {
   }
 }
 
-TEST(ByteSize, SuggestsWhatWasMeant) {
+TEST(ByteSize, SuggestsTheIntendedUnit) {
   const auto message = [](const char* text) -> std::string {
     try {
       parse_byte_size("memory", text);

@@ -24,7 +24,7 @@ class RunFilesTest : public testing::Test {
   RunFiles files_;
 };
 
-TEST_F(RunFilesTest, KnowsAFileByWhatItIs) {
+TEST_F(RunFilesTest, IdentifiesAFileUnderAnyName) {
   const fs::path book = folder_.write("book.txt", "text");
   fs::create_hard_link(book, path("second"));
   fs::create_symlink("book.txt", path("link"));
@@ -40,16 +40,16 @@ TEST_F(RunFilesTest, KnowsAFileByWhatItIs) {
   }
 }
 
-TEST_F(RunFilesTest, KnowsAFileThatIsNotThereYet) {
+TEST_F(RunFilesTest, IdentifiesAFileThatDoesNotExistYet) {
   fs::create_symlink("later", path("link"));
   files_.add_output("save", path("rows"));
   files_.add_output("maps", path("link"));
   EXPECT_ERROR_SAYING(ErrorKind::usage, files_.add_output("out", path("./rows")), "save");
   EXPECT_ERROR_SAYING(ErrorKind::usage, files_.add_input("layout", path("link")), "maps: '");
-  files_.add_output("save", path("rows"));  // the same one
+  files_.add_output("save", path("rows"));  // the same parameter again
 }
 
-TEST_F(RunFilesTest, PipesAreNoFiles) {
+TEST_F(RunFilesTest, PipesAndDevicesAreNotFiles) {
   const fs::path pipe = path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   files_.add_input("text_file", pipe);
@@ -59,7 +59,7 @@ TEST_F(RunFilesTest, PipesAreNoFiles) {
   EXPECT_ERROR_SAYING(ErrorKind::usage, files_.add_output("maps", pipe), "out");
 }
 
-TEST_F(RunFilesTest, OfArgumentsAreAllThatTheyName) {
+TEST_F(RunFilesTest, CollectsAllFilesOfArguments) {
   const Command& report = find_command_named("report");
   const fs::path book = folder_.write("book.txt", "text");
   const auto refused = [&](const ArgumentTexts& given, std::string_view said) {
@@ -84,7 +84,7 @@ TEST_F(RunFilesTest, OfArgumentsAreAllThatTheyName) {
                                                     {"out", path("charts/page.html")}}));
 }
 
-TEST_F(RunFilesTest, AModelIsAllThatItIsReadFrom) {
+TEST_F(RunFilesTest, ProtectsAllFilesOfAModel) {
   const fs::path model = path("model");
   fs::copy(fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/llama", model);
   const std::string shard = "model/model-00001-of-00002.safetensors";
@@ -107,7 +107,7 @@ TEST_F(RunFilesTest, AModelIsAllThatItIsReadFrom) {
   EXPECT_ERROR_SAYING(ErrorKind::usage, before.add_model(checkpoint, "llama", true), "out: '");
 }
 
-TEST_F(RunFilesTest, WhatComesThroughAPipeIsKept) {
+TEST_F(RunFilesTest, KeepsInputFromAPipe) {
   const fs::path pipe = path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const auto send = [&](std::string_view text) {
@@ -125,14 +125,14 @@ TEST_F(RunFilesTest, WhatComesThroughAPipeIsKept) {
   EXPECT_ERROR(ErrorKind::io, files_.read_text(path("absent"), 10));
 }
 
-TEST_F(RunFilesTest, APipeWithoutAnEndIsReadToTheLimit) {
+TEST_F(RunFilesTest, ReadsAnEndlessPipeUpToTheLimit) {
   const fs::path pipe = path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const std::jthread writer([=] { std::ofstream(pipe, std::ios::binary) << "twelve bytes"; });
   EXPECT_ERROR_SAYING(ErrorKind::format, files_.read_text(pipe, 10), "larger than 10 bytes");
 }
 
-TEST_F(RunFilesTest, TextsLoseTheirByteOrderMark) {
+TEST_F(RunFilesTest, StripsTheByteOrderMarkOfTexts) {
   EXPECT_EQ(files_.read_text(folder_.write("text.txt", "\xEF\xBB\xBFtext"), 10), "text");
 }
 

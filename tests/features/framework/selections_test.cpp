@@ -1,4 +1,4 @@
-// Ranks as requests name them.
+// Ranks in requests.
 #include "attnscope/features/framework/selections.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace attnscope::test {
 namespace {
 
-TEST(Rank, TextReadsBack) {
+TEST(Rank, TextRoundTrips) {
   for (const char* text : {"1", "512", "1D", "0.1D", "0.0001D", "0.000000000012345D"}) {
     EXPECT_EQ(parse_rank(text).text(), text);
   }
@@ -18,7 +18,7 @@ TEST(Rank, TextReadsBack) {
   }
 }
 
-TEST(Rank, IsAWholeNumberOrAShare) {
+TEST(Rank, IsAnIntegerOrAShare) {
   for (const char* text : {"", "D", "0", "-1", "1.5", "0D", "1.1D", "-0.5D", "1e-4D", "nanD",
                            "0.1d", "0.1DD", " 1", "1 "}) {
     EXPECT_ERROR_SAYING(ErrorKind::usage, parse_rank(text), "rank", text);

@@ -1,4 +1,4 @@
-// `info`: facts, and every tensor with its role.
+// `info`: model info, and every tensor with its role.
 #include <map>
 
 #include "tests/support/stored_tensor.h"
@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every tensor of a folder's weights, by name, as the headers say.
+/// Every tensor of a folder's weight files by name, as listed in the headers.
 json stored_tensors(const std::string& folder) {
   json tensors = json::object();
   for (const std::string& file : files_in(folder)) {
@@ -53,7 +53,7 @@ TEST(CliInfo, EveryTensorOfEveryModelHasARow) {
       EXPECT_EQ(row["shape"], entry["shape"]);
       const json& offsets = entry["data_offsets"];
       EXPECT_EQ(row["bytes"], offsets[1].get<int>() - offsets[0].get<int>());
-      // A tied or shared tensor counts once, buffers do not count.
+      // A tied or shared tensor counts once, and buffers do not count.
       if (row["tied_to"].is_null() && row["role"] != "buffer") {
         parameters += element_count(row["shape"]);
       }
@@ -65,7 +65,7 @@ TEST(CliInfo, EveryTensorOfEveryModelHasARow) {
   }
 }
 
-TEST(CliInfo, ProjectionsHaveTheirRolesAndLayers) {
+TEST(CliInfo, ProjectionsHaveRolesAndLayers) {
   const json llama = report_of({"info", data_path("llama")});
   EXPECT_EQ(tensor_row(llama, "model.layers.1.self_attn.k_proj.weight")["role"], "k");
   EXPECT_EQ(tensor_row(llama, "model.layers.1.self_attn.k_proj.weight")["layer"], 1);
@@ -78,8 +78,8 @@ TEST(CliInfo, ProjectionsHaveTheirRolesAndLayers) {
   EXPECT_EQ(tensor_row(gpt2, "transformer.wpe.weight")["role"], "position_embedding");
 }
 
-// An encoder's head is told by what its tensors are called: only those may be taken for it.
-TEST(CliInfo, OfAnEncoderTheHeadIsWhatLiesInTheHead) {
+// The LM head of an encoder is recognized by the tensor names.
+TEST(CliInfo, RecognizesTheHeadOfEncoders) {
   const struct {
     std::string name, head, embedding;
   } cases[] = {
@@ -102,7 +102,7 @@ TEST(CliInfo, OfAnEncoderTheHeadIsWhatLiesInTheHead) {
   }
 }
 
-TEST(CliInfo, FactsAreThoseOfTheConfig) {
+TEST(CliInfo, ModelInfoEqualsTheConfig) {
   const json facts = report_of({"info", data_path("llama")})["models"][0];
   EXPECT_EQ(facts["layers"], 2);
   EXPECT_EQ(facts["heads"], 4);
@@ -122,7 +122,7 @@ TEST(CliInfo, FactsAreThoseOfTheConfig) {
   EXPECT_EQ(facts["bytes"], bytes);
 }
 
-TEST(CliInfo, ALongNameHasALineOfItsOwn) {
+TEST(CliInfo, ALongNameHasItsOwnLine) {
   const RunResult run = run_attnscope({"info", data_path("albert"), "--format", "table"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const std::string key =
@@ -146,7 +146,7 @@ TEST(CliInfo, EncodersHaveNoKeyValueCache) {
   }
 }
 
-TEST(CliInfo, ATensorStoredTwiceCountsOnce) {
+TEST(CliInfo, CountsATensorStoredTwiceOnce) {
   const TempFolder folder;
   TinyLlama once;
   const std::string path_once = once.write(folder, "two-tensors");
@@ -160,7 +160,7 @@ TEST(CliInfo, ATensorStoredTwiceCountsOnce) {
   EXPECT_EQ(report["models"][0]["parameters"], both - 10 * TinyLlama::kWidth);
 }
 
-TEST(CliInfo, AnAliasInTheMetadataHasARowOfItsOwn) {
+TEST(CliInfo, AnAliasInTheMetadataHasItsOwnRow) {
   const TempFolder folder;
   TinyLlama model;
   model.config["tie_word_embeddings"] = true;
@@ -176,14 +176,14 @@ TEST(CliInfo, AnAliasInTheMetadataHasARowOfItsOwn) {
   EXPECT_EQ(alias["bytes"], 0);
   EXPECT_EQ(report["models"][0]["tied_embedding"], true);
   EXPECT_EQ(report["rows"].size(), model.tensors.size() + 1);
-  // The other name works wherever a tensor is named.
+  // The alias is accepted wherever a tensor name is.
   const json by_alias = report_of({"spectrum", path, "--tensor", "lm_head.weight", "--values"});
   const json by_name =
       report_of({"spectrum", path, "--tensor", "model.embed_tokens.weight", "--values"});
   EXPECT_EQ(by_alias["rows"][0]["singular_values"], by_name["rows"][0]["singular_values"]);
 }
 
-/// How many tensors the lists of a table stand for.
+/// The number of tensors that the lists of a table represent.
 std::size_t listed_tensors(const std::string& table) {
   std::size_t tensors = 0;
   bool listing = false;
@@ -193,7 +193,7 @@ std::size_t listed_tensors(const std::string& table) {
       listing = false;
     } else if (words.front() == "name") {
       listing = true;
-    } else if (listing && words.size() > 3) {  // not a long name alone
+    } else if (listing && words.size() > 3) {  // not a line with only a long name
       tensors += std::stoul(words.at(words.size() - 2));
     }
   }
@@ -207,7 +207,7 @@ TEST(CliInfo, TheTableCountsEveryTensor) {
   }
 }
 
-TEST(CliInfo, AModelNamedTwiceIsNotAddedUp) {
+TEST(CliInfo, CountsAModelNamedTwiceOnce) {
   const Words command = {"info", data_path("llama"), data_path("llama")};
   EXPECT_EQ(listed_tensors(output_of(command)), report_of(command)["rows"].size());
 }
@@ -229,7 +229,7 @@ TEST(CliInfo, ScalarsAndEmptyTensorsAreListed) {
   expect_refusal({"spectrum", path, "--tensor", "empty"}, 2, {"--tensor", "'empty'"});
 }
 
-TEST(CliInfo, OfAMultimodalCheckpointTheOtherModelsAreNamed) {
+TEST(CliInfo, NamesSkippedTowersOfAMultimodalCheckpoint) {
   for (const char* command : {"info", "spectrum"}) {
     const RunResult run = run_attnscope({command, data_path("gemma3-multimodal")});
     EXPECT_EQ(run.exit_code, 0);
@@ -242,7 +242,7 @@ TEST(CliInfo, OfAMultimodalCheckpointTheOtherModelsAreNamed) {
   }
 }
 
-TEST(CliInfo, SystemSaysWhatThisMachineRuns) {
+TEST(CliInfo, SystemDescribesThisMachine) {
   const json report = report_of({"info", "--system"});
   EXPECT_EQ(report["schema"], "attnscope/2");
   std::map<std::string, std::string> items;

@@ -1,4 +1,4 @@
-// `matrix`: what is saved is the stored weight in canonical orientation.
+// `matrix` saves the stored weight in canonical orientation.
 #include <cmath>
 #include <cstring>
 
@@ -10,9 +10,9 @@ namespace attnscope::test {
 namespace {
 
 constexpr int kMatrixHeads = 4, kMatrixHeadDim = 8,
-              kMatrixWidth = 32;  // of the models in tests/data
+              kMatrixWidth = 32;  // hidden size of the models in tests/data
 
-/// Exactly: decoding a stored float32 or float16 loses nothing.
+/// Exact comparison, because decoding a stored float32 or float16 is lossless.
 template <class Expected>
 void expect_elements(const Npy& got, std::int64_t rows, std::int64_t cols, Expected expected) {
   EXPECT_EQ(got.dtype, "<f4");
@@ -25,7 +25,7 @@ void expect_elements(const Npy& got, std::int64_t rows, std::int64_t cols, Expec
   }
 }
 
-TEST(CliMatrix, TakesApartTheTransposedFusedTensorOfGpt2) {
+TEST(CliMatrix, SplitsTheTransposedFusedTensorOfGpt2) {
   const std::string gpt2 = data_path("gpt2");
   const StoredTensor fused =
       stored_tensor(gpt2 + "/model.safetensors", "transformer.h.1.attn.c_attn.weight");
@@ -48,7 +48,7 @@ TEST(CliMatrix, TakesApartTheTransposedFusedTensorOfGpt2) {
   const StoredTensor output =
       stored_tensor(gpt2 + "/model.safetensors", "transformer.h.1.attn.c_proj.weight");
   for (int head = 0; head < kMatrixHeads; ++head) {
-    // A head of the output is a block of columns.
+    // A head of W_O is a block of columns.
     expect_elements(saved_matrix(gpt2, 1, "o", head), kMatrixWidth, kMatrixHeadDim,
                     [&](std::int64_t row, std::int64_t col) {
                       return output.at(head * kMatrixHeadDim + col, row);
@@ -56,7 +56,7 @@ TEST(CliMatrix, TakesApartTheTransposedFusedTensorOfGpt2) {
   }
 }
 
-TEST(CliMatrix, TakesApartTheInterleavedHeadsOfGptNeoX) {
+TEST(CliMatrix, SplitsTheInterleavedHeadsOfGptNeoX) {
   const std::string neox = data_path("gpt_neox");
   const StoredTensor fused = stored_tensor(neox + "/model.safetensors",
                                            "gpt_neox.layers.0.attention.query_key_value.weight");
@@ -79,7 +79,7 @@ TEST(CliMatrix, TakesApartTheInterleavedHeadsOfGptNeoX) {
   }
 }
 
-TEST(CliMatrix, LeavesAPlainTensorAsItIsStored) {
+TEST(CliMatrix, KeepsAPlainTensorAsStored) {
   const std::string bert = data_path("bert");
   const StoredTensor down =
       stored_tensor(bert + "/model.safetensors", "bert.encoder.layer.0.output.dense.weight");
@@ -94,7 +94,7 @@ TEST(CliMatrix, NegativeLayersCountFromTheEnd) {
   EXPECT_NE(saved_matrix(gpt2, 0, "up").values, saved_matrix(gpt2, 1, "up").values);
 }
 
-/// left * right in float64, and how far rounding may take an element of it.
+/// left * right in float64, and a bound on the rounding error of its elements.
 struct Product {
   std::vector<double> values;
   std::vector<double> tolerance;  // n * 2^-52 * sum |left| |right|: n products and n - 1 sums
@@ -131,8 +131,8 @@ void expect_product(const Npy& got, const Product& expected) {
   }
 }
 
-TEST(CliMatrix, CircuitsAreTheProductsOfTheirHeads) {
-  for (const std::string name : {"gpt2", "llama"}) {  // llama: two query heads to a key head
+TEST(CliMatrix, CircuitsEqualTheProductsOfTheirHeads) {
+  for (const std::string name : {"gpt2", "llama"}) {  // llama has two query heads per key head
     SCOPED_TRACE(name);
     const std::string model = data_path(name);
     std::vector<double> qk_sum(kMatrixWidth * kMatrixWidth, 0),
@@ -158,7 +158,7 @@ TEST(CliMatrix, CircuitsAreTheProductsOfTheirHeads) {
   }
 }
 
-TEST(CliMatrix, AFloat64WeightKeepsItsDigits) {
+TEST(CliMatrix, KeepsTheDigitsOfAFloat64Weight) {
   const TempFolder folder;
   TinyLlama model(1);
   TensorToWrite q = zero_tensor(TinyLlama::attention_name(0, 'q'), "F64", 64, {16, 16});
@@ -170,8 +170,8 @@ TEST(CliMatrix, AFloat64WeightKeepsItsDigits) {
   EXPECT_EQ(saved.at(0, 0), third);
 }
 
-/// A third of the matrices of each model, and each matrix of a third of the models.
-TEST(CliMatrix, DataModelsGiveTheMatricesThatTheyHave) {
+/// Checks every third matrix row, starting at another row for each model.
+TEST(CliMatrix, ReturnsTheMatricesOfTheDataModels) {
   std::size_t turn = 0;
   for (const std::string& name : data_names()) {
     SCOPED_TRACE(name);
@@ -187,7 +187,7 @@ TEST(CliMatrix, DataModelsGiveTheMatricesThatTheyHave) {
       EXPECT_EQ(row["shape"], (json{saved.rows, saved.cols})) << row;
       double squares = 0;
       for (const double value : saved.values) squares += value * value;
-      // The accuracy that docs/metrics.md states, for the norm of all singular values together.
+      // The accuracy stated in docs/metrics.md, for the norm of all singular values together.
       EXPECT_NEAR(row["frobenius_norm"], std::sqrt(squares), 1e-6 * std::sqrt(squares)) << row;
     }
   }

@@ -1,4 +1,4 @@
-// `matrix` in each format: what is printed is what is saved.
+// `matrix` in each format prints the saved values.
 #include <cmath>
 #include <limits>
 
@@ -8,7 +8,7 @@
 namespace attnscope::test {
 namespace {
 
-TEST(CliMatrix, JsonAndCsvHoldTheSavedNumbers) {
+TEST(CliMatrix, JsonAndCsvContainTheSavedNumbers) {
   const std::string model = data_path("llama");
   for (const std::string matrix : {"k", "qk"}) {
     const Npy saved = saved_matrix(model, 1, matrix, 1);
@@ -39,7 +39,7 @@ TEST(CliMatrix, JsonAndCsvHoldTheSavedNumbers) {
   }
 }
 
-TEST(CliMatrix, SeveralModelsHaveTheirRowsOneAfterAnother) {
+TEST(CliMatrix, ListsTheRowsOfSeveralModelsInOrder) {
   const Words rest = {"--layer", "-1", "--matrix", "k", "--head", "1"};
   const auto rows_of = [&](const Words& models) {
     Words command = {"matrix"};
@@ -52,7 +52,7 @@ TEST(CliMatrix, SeveralModelsHaveTheirRowsOneAfterAnother) {
   EXPECT_EQ(rows_of({data_path("gpt2"), data_path("llama")}), expected);
 }
 
-TEST(CliMatrix, TheTableShowsWhichMatrixAndItsCorners) {
+TEST(CliMatrix, TheTableShowsTheMatrixNameAndItsCorners) {
   const std::string table =
       output_of({"matrix", data_path("gpt2"), "--layer", "1", "--matrix", "q", "--head", "2"});
   const std::string title = lines_of(table).front();
@@ -66,7 +66,7 @@ TEST(CliMatrix, TheTableShowsWhichMatrixAndItsCorners) {
   EXPECT_NEAR(std::stod(first_row.back()), saved.at(0, 31), 1e-4 * std::abs(saved.at(0, 31)));
 }
 
-/// Lines of a table's grid: what stands over a gap is "...".
+/// The lines of a table's grid. A gap is shown as "...".
 std::vector<Words> grid_of(const std::string& table) {
   std::vector<Words> grid;
   const Words lines = lines_of(table);
@@ -87,7 +87,7 @@ TEST(CliMatrix, TheTableShowsFourRowsAndColumnsAtEachEnd) {
     return shown;
   };
   ASSERT_EQ(places(9), (Words{"0", "1", "2", "3", "...", "5", "6", "7", "8"}));
-  // Eight fit without a gap.
+  // Eight rows or columns fit without a gap.
   for (const auto& [rows, cols] :
        {std::pair{3, 40}, std::pair{8, 8}, std::pair{9, 8}, std::pair{8, 9}, std::pair{30, 21}}) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
@@ -118,7 +118,7 @@ TEST(CliMatrix, TheTableShowsFourRowsAndColumnsAtEachEnd) {
   }
 }
 
-TEST(CliMatrix, NotANumberIsNullAndEmpty) {
+TEST(CliMatrix, NanIsNullOrEmpty) {
   const TempFolder folder;
   TinyLlama model(1);
   set_element(model.attention(0, 'k'), 0, 1, std::numeric_limits<float>::quiet_NaN());

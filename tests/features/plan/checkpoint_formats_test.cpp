@@ -1,5 +1,5 @@
-// Plans of models whose files are no plain safetensors of matrices for each head, and the plain
-// models that are written of them: multi-head latent attention, quantised weights, GGUF.
+// Plans of models that are not plain safetensors files with separate heads: MLA, quantized weights,
+// GGUF. Compression writes plain models from them.
 #include "tests/features/plan/plan_of_tokens.h"
 #include "tests/support/gguf_writer.h"
 
@@ -8,20 +8,21 @@ namespace {
 
 class PlanOfMlaModels : public PlanOfTokens {};
 
-TEST_F(PlanOfMlaModels, TakesLayersWidthAndRanks) {
+TEST_F(PlanOfMlaModels, SupportsDepthMlpAndLowRank) {
   for (const char* name : {"deepseek_v3", "deepseek_v3-bias", "deepseek_v2", "minicpm3"}) {
     EXPECT_EQ(compared_forms(tiny_model(name), 48),
               (std::set<std::string>{"depth", "mlp", "low-rank"}))
         << name;
   }
-  // Of layers with experts these go, no neurons; of the second no group can lose one.
+  // In MoE layers, experts are pruned, not neurons. In the second model, no expert group can lose
+  // one.
   EXPECT_EQ(compared_forms(tiny_model("kimi_k25"), 48),
             (std::set<std::string>{"depth", "experts", "low-rank"}));
   EXPECT_EQ(compared_forms(tiny_model("deepseek_v3-experts"), 48),
             (std::set<std::string>{"depth", "low-rank"}));
 }
 
-TEST_F(PlanOfMlaModels, WhatIsWrittenIsWhatWasPlanned) {
+TEST_F(PlanOfMlaModels, WrittenModelEqualsThePlan) {
   for (const char* name : {"deepseek_v3", "deepseek_v3-bias", "deepseek_v2", "minicpm3"}) {
     expect_written_as_planned(tiny_model(name), 48, {"--set", "remove-layers=1"});
     expect_written_as_planned(tiny_model(name), 48, {"--method", "mlp", "--keep", "0.9"});
@@ -35,7 +36,7 @@ TEST_F(PlanOfMlaModels, WhatIsWrittenIsWhatWasPlanned) {
   }
 }
 
-TEST_F(PlanOfMlaModels, RefusesRanksOfMatricesFromTheLatentsUp) {
+TEST_F(PlanOfMlaModels, RejectsLowRankForLatentUpProjections) {
   for (const char* set : {"low-rank=0.q_b:2", "low-rank=1.kv_b:2"}) {
     const RunResult run =
         run_attnscope(on_tokens({"plan", tiny_model("deepseek_v3"), "--set", set}, 48));
@@ -46,9 +47,9 @@ TEST_F(PlanOfMlaModels, RefusesRanksOfMatricesFromTheLatentsUp) {
 
 class PlanOfQuantized : public PlanOfTokens, public ::testing::WithParamInterface<const char*> {};
 
-/// Those of tests/data/quantized that run.
-TEST_P(PlanOfQuantized, LeavesAPlainModelAndSaysSo) {
-  allowed_of_nll_ = 2e-3;  // matrices that stay are measured as they were, and written in bfloat16
+/// Uses the models of tests/data/quantized that can run.
+TEST_P(PlanOfQuantized, WritesAPlainModelAndNotesIt) {
+  allowed_of_nll_ = 2e-3;  // kept matrices are measured as stored, but written in bfloat16
   const std::string model = data_path(std::string("quantized/") + GetParam());
   for (const char* set : {"mlp=40", "hidden-size=56", "kv-heads=1", "mla=16+16"}) {
     const std::string err = expect_written_as_planned(model, 40, {"--set", set});
@@ -59,9 +60,9 @@ TEST_P(PlanOfQuantized, LeavesAPlainModelAndSaysSo) {
   }
 }
 
-TEST_P(PlanOfQuantized, IsWrittenInTheDtypeThatIsAskedFor) {
+TEST_P(PlanOfQuantized, WritesTheRequestedDtype) {
   const std::string model = data_path(std::string("quantized/") + GetParam());
-  allowed_of_nll_ = 2e-2;  // the plan measures what is rounded to bfloat16
+  allowed_of_nll_ = 2e-2;  // the plan measures bfloat16-rounded weights
   for (const std::string dtype : {"F32", "F16"}) {
     const std::string err =
         expect_written_as_planned(model, 40, {"--set", "mlp=40"}, {"--dtype", dtype});
@@ -73,7 +74,7 @@ TEST_P(PlanOfQuantized, IsWrittenInTheDtypeThatIsAskedFor) {
   }
 }
 
-TEST_P(PlanOfQuantized, HasTheMethodsOfItsArchitecture) {
+TEST_P(PlanOfQuantized, SupportsTheMethodsOfItsArchitecture) {
   EXPECT_EQ(compared_forms(data_path(std::string("quantized/") + GetParam()), 40),
             (std::set<std::string>{"mlp", "hidden-size", "head-dim", "kv-heads", "heads", "mla",
                                    "low-rank"}));
@@ -90,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Files, PlanOfQuantized,
 
 class PlanOfGguf : public PlanOfTokens {
  protected:
-  /// A Llama of two layers, all of whose matrices are Q8_0: blocks of 32 bytes and their scale.
+  /// A Llama of two layers whose matrices are all Q8_0: blocks of 32 bytes, each with a scale.
   std::string quantized_llama() const {
     constexpr std::uint64_t kWidth = 32, kMlp = 64, kVocabulary = 48;
     const auto number = [](const char* key, std::uint32_t value) {
@@ -108,7 +109,7 @@ class PlanOfGguf : public PlanOfTokens {
         gguf_pair("llama.attention.layer_norm_rms_epsilon", gguf_f32, number_bytes(1e-6F))};
     std::vector<std::string> entries;
     std::string data;
-    std::mt19937 random(3);  // NOLINT: the same file each time
+    std::mt19937 random(3);  // NOLINT: a fixed seed, so that the file is always the same
     const auto add_matrix = [&](const std::string& name, std::uint64_t inputs,
                                 std::uint64_t outputs) {
       constexpr std::uint32_t kQ8 = 8;
@@ -143,25 +144,25 @@ class PlanOfGguf : public PlanOfTokens {
   }
 };
 
-TEST_F(PlanOfGguf, OfQuantizedWeightsLeavesAPlainModelAndSaysSo) {
+TEST_F(PlanOfGguf, QuantizedWeightsGiveAPlainModelWithANote) {
   const std::string model = quantized_llama();
   EXPECT_EQ(compared_forms(model, 48),
             (std::set<std::string>{"depth", "mlp", "hidden-size", "head-dim", "kv-heads", "heads",
                                    "mla", "low-rank"}));
-  allowed_of_nll_ = 2e-3;  // as of others
+  allowed_of_nll_ = 2e-3;  // as for other quantized formats
   for (const char* set : {"remove-layers=0", "mlp=40", "hidden-size=24", "kv-heads=1", "mla=8+8"}) {
     const std::string err = expect_written_as_planned(model, 48, {"--set", set});
     EXPECT_TRUE(contains(err, "quantized weights were written as BF16")) << err;
     EXPECT_EQ(written_dtypes(), std::set<std::string>{"BF16"});
   }
-  allowed_of_nll_ = 2e-2;  // the plan measures what is rounded to bfloat16
+  allowed_of_nll_ = 2e-2;  // the plan measures bfloat16-rounded weights
   const std::string err =
       expect_written_as_planned(model, 48, {"--set", "mlp=40"}, {"--dtype", "F32"});
   EXPECT_TRUE(contains(err, "quantized weights were written as F32")) << err;
   EXPECT_EQ(written_dtypes(/*all=*/true), std::set<std::string>{"F32"});
 }
 
-TEST_F(PlanOfGguf, OfPlainWeightsLeavesThemAsTheyAre) {
+TEST_F(PlanOfGguf, PlainWeightsKeepTheirDtype) {
   for (const char* name : {"llama.f16.gguf", "gpt2.f32.gguf", "gemma.f16.gguf", "qwen2.f16.gguf"}) {
     const std::string model =
         scratch_.write(name, read_file(data_path(std::string("gguf/") + name))).string();
@@ -173,15 +174,15 @@ TEST_F(PlanOfGguf, OfPlainWeightsLeavesThemAsTheyAre) {
   }
 }
 
-/// Repositories of pipelines have one.
-TEST_F(PlanOfTokens, OfAFormWithoutASmallerSizeSaysSo) {
+TEST_F(PlanOfTokens, ReportsAMethodWithoutASmallerSize) {
   const RunResult run =
       run_attnscope(on_tokens({"plan", data_path("forward/dots1"), "--method", "experts"}, 48));
   EXPECT_EQ(run.exit_code, 6) << run.err;
   EXPECT_TRUE(contains(run.err, "experts cannot make this model smaller")) << run.err;
 }
 
-TEST_F(PlanOfTokens, AFolderNamedTokenizerBesideTheWeightsIsPassedOver) {
+/// Repositories of pipelines contain a `tokenizer` folder.
+TEST_F(PlanOfTokens, IgnoresATokenizerFolderNextToTheWeights) {
   for (const char* file : {"config.json", "model.safetensors"}) {
     scratch_.write(std::string("model/") + file, read_file(tiny_model("llama") + "/" + file));
   }

@@ -1,5 +1,5 @@
-// Several forms at once, from the plan to the written model; and what is left of plans that end
-// early or were changed by hand.
+// Several methods at once, from the plan to the compressed model. Also plans that were stopped
+// early or edited by hand.
 #include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -38,13 +38,13 @@ class PlanCombination : public PlanCase {
   }
 };
 
-TEST_F(PlanCombination, WhatIsWrittenIsWhatWasPlanned) {
+TEST_F(PlanCombination, WrittenModelEqualsThePlan) {
   const json report = combined("kv-heads,mlp", "--keep", "0.85");
   const json plan = report["models"][0]["plan"];
   const auto before = plan["parameters_before"].get<double>();
   const auto after = plan["parameters_after"].get<double>();
   EXPECT_LE(after, 0.85 * before);
-  EXPECT_GT(after, 0.84 * before);  // the last step is as small as it can be
+  EXPECT_GT(after, 0.84 * before);  // the last step is as small as possible
   Words make = shrink(kPlanExample, "plan.json", "out");
   make.insert(make.end(), {"--format", "json"});
   const json made = json::parse(output_of(make))["models"][0]["compressed"];
@@ -54,11 +54,11 @@ TEST_F(PlanCombination, WhatIsWrittenIsWhatWasPlanned) {
   EXPECT_EQ(made["method"], plan["method"]);
 }
 
-using PlanCombinationSearch = PlanCombination;  // the longest of them
-using PlanCombinationResume = PlanCombination;  // after a stop
+using PlanCombinationSearch = PlanCombination;  // the slowest tests
+using PlanCombinationResume = PlanCombination;  // resumed plans
 
-TEST_F(PlanCombinationSearch, EachTargetTakesWhatItNeeds) {
-  // Half of the cache is one of two key/value heads: no neuron goes for it.
+TEST_F(PlanCombinationSearch, UsesOnlyTheMethodsThatATargetNeeds) {
+  // Half of the cache is one of two key/value heads, so no neuron is removed.
   const json cache = combined("kv-heads,mlp", "--kv-bytes", "0.5")["models"][0]["plan"];
   EXPECT_EQ(cache["method"], "kv-heads");
   EXPECT_EQ(cache["sizes"], json::array({1}));
@@ -67,7 +67,7 @@ TEST_F(PlanCombinationSearch, EachTargetTakesWhatItNeeds) {
   EXPECT_LE(loss["perplexity_after"].get<double>(), 1.02 * loss["perplexity_before"].get<double>());
 }
 
-TEST_F(PlanCombinationResume, GoesOnAfterTheLastStepThatAStoreHas) {
+TEST_F(PlanCombinationResume, ResumesAfterTheLastStoredStep) {
   Words words =
       plan(kPlanExample, {"--method", "kv-heads,mlp", "--keep", "0.9", "--format", "csv"});
   const std::string reference = output_of(words), store = path("rows.sqlite");
@@ -79,14 +79,14 @@ TEST_F(PlanCombinationResume, GoesOnAfterTheLastStepThatAStoreHas) {
   EXPECT_GE(query_number(store, "SELECT found" + of_last), 4);
   EXPECT_EQ(output_of(words), reference);
   EXPECT_EQ(query_number(store, "SELECT computed" + of_last), 0);
-  // After another number of heads, the same widths are others.
+  // Changing the budget changes the number of heads, so MLP sizes are recomputed.
   const long before = items_of(store);
   words[words.size() - 5] = "0.85";
   output_of(words);
   EXPECT_GT(items_of(store), before);
 }
 
-TEST_F(PlanCombination, RefusesWhatDoesNotCombine) {
+TEST_F(PlanCombination, RejectsMethodsThatCannotBeCombined) {
   const auto expect = [&](const Words& words, int code, const std::string& says) {
     const RunResult run = run_attnscope(plan(kPlanExample, words));
     EXPECT_EQ(run.exit_code, code) << run.err;
@@ -100,7 +100,7 @@ TEST_F(PlanCombination, RefusesWhatDoesNotCombine) {
   expect({"--method", "kv-heads,heads", "--keep", "1"}, 6, "requires no compression step");
 }
 
-TEST_F(PlanCombination, PlansThatWereChangedByHandAreRefusedByTheirField) {
+TEST_F(PlanCombination, RejectsEditedPlansWithTheField) {
   const json plan = combined("hidden-size,mlp", "--keep", "0.75");
   ASSERT_EQ(plan["models"][0]["plan"]["method"], "hidden-size,mlp");
   json other = plan;
@@ -126,10 +126,10 @@ TEST_F(PlanCombination, PlansThatWereChangedByHandAreRefusedByTheirField) {
   expect_refused(other, "model_hash: is missing");
 }
 
-TEST_F(PlanCombinationResume, GoesOnFromWhateverMomentItWasStoppedAt) {
+TEST_F(PlanCombinationResume, ResumesFromAnyMoment) {
   combined("hidden-size,mlp", "--keep", "0.75");
   output_of(shrink(kPlanExample, "plan.json", "whole"));
-  std::mt19937 random(7);  // NOLINT: the same moments each time
+  std::mt19937 random(7);  // NOLINT: a fixed seed, so that the moments are always the same
   for (int time = 0; time < 8; ++time) {
     const std::chrono::milliseconds moment(random() % 700);
     const auto end = std::chrono::steady_clock::now() + moment;
@@ -139,7 +139,7 @@ TEST_F(PlanCombinationResume, GoesOnFromWhateverMomentItWasStoppedAt) {
     command.send(time % 2 == 0 ? SIGTERM : SIGKILL);
     command.wait();
     if (!fs::exists(path("out"))) continue;
-    expect_same("whole", "out");  // the name stands for a whole model only
+    expect_same("whole", "out");  // the final name exists only for a complete model
     fs::remove_all(path("out"));
   }
   output_of(shrink(kPlanExample, "plan.json", "out"));

@@ -1,4 +1,4 @@
-// Plans, the models that they leave, and differences of models, as a user makes them.
+// Plans, the compressed models, and differences of models, through the command line.
 #include <cmath>
 #include <csignal>
 #include <fstream>
@@ -13,10 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using Plan = PlanCase;
-using PlanSearch = PlanCase;  // the longest of them
-using PlanResume = PlanCase;  // after a stop
+using PlanSearch = PlanCase;  // the slowest tests
+using PlanResume = PlanCase;  // resumed plans
 
-TEST_F(PlanSearch, TheComparisonHasEveryMethodThatTheArchitectureAllows) {
+TEST_F(PlanSearch, TheComparisonHasEveryMethodOfTheArchitecture) {
   std::set<std::string> forms;
   const json report = planned(kPlanExample, {});
   for (const json& row : report["rows"]) {
@@ -31,8 +31,8 @@ TEST_F(PlanSearch, TheComparisonHasEveryMethodThatTheArchitectureAllows) {
   EXPECT_EQ(forms, (std::set<std::string>{"depth", "mlp", "low-rank"}));
 }
 
-/// What a plan says of each form is what the written model has.
-TEST_F(Plan, WhatIsWrittenIsWhatWasPlanned) {
+/// For each method, the compressed model has the properties that the plan states.
+TEST_F(Plan, WrittenModelEqualsThePlan) {
   const struct {
     std::string name;
     Words words;
@@ -55,7 +55,8 @@ TEST_F(Plan, WhatIsWrittenIsWhatWasPlanned) {
     const json plan = json::parse(file)["models"][0]["plan"];
     EXPECT_EQ(plan["method"], name);
     EXPECT_EQ(made["method"], name);
-    // The same float32 products in another order: the bytes that are written were measured.
+    // The same float32 products are summed in another order. The measured bytes are the written
+    // ones.
     EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4) << name;
     EXPECT_EQ(made["kv_cache_bytes_per_token"], plan["kv_cache_bytes_per_token_after"]) << name;
     if (name != "low-rank") {
@@ -67,21 +68,22 @@ TEST_F(Plan, WhatIsWrittenIsWhatWasPlanned) {
   }
 }
 
-/// It is measured all the same: `hidden` at full width turns the stream and unties the head.
-TEST_F(Plan, AWholeModelLosesNothing) {
+/// At full size, the model is still recomputed and measured: `hidden-size` rotates the residual
+/// stream and unties the head.
+TEST_F(Plan, FullSizeLosesNothing) {
   for (const std::string set :
        {"hidden-size=192", "head-dim=32", "kv-heads=2", "heads=6", "mlp=512"}) {
     const json plan = planned(kPlanExample, {"--set", set})["models"][0]["plan"];
     const double before = plan["mean_nll_before"].get<double>();
-    // Numbers that are made anew are rounded to bfloat16 once more: 2^-9 of each, at random.
+    // Recomputed weights are rounded to bfloat16 once more, a random relative error of 2^-9.
     EXPECT_NEAR(plan["mean_nll_after"].get<double>(), before, 5e-3) << set;
   }
-  // All rotary keys and all values in a latent: rounded to bfloat16, as the model is.
+  // A latent with all rotary keys and all values, rounded to bfloat16 like the model.
   const json plan = planned(kPlanExample, {"--set", "mla=64+64"})["models"][0]["plan"];
   EXPECT_NEAR(plan["mean_nll_after"].get<double>(), plan["mean_nll_before"].get<double>(), 0.01);
 }
 
-TEST_F(Plan, ThreadsAndMemoryChangeNoByte) {
+TEST_F(Plan, ThreadsAndMemoryDoNotChangeTheOutput) {
   output_of([&] {
     Words words = plan(kPlanExample, {"--set", "mlp=300", "-o", path("plan.json")});
     return words;
@@ -97,7 +99,7 @@ TEST_F(Plan, ThreadsAndMemoryChangeNoByte) {
   }
 }
 
-TEST_F(Plan, RefusesWhatCannotBe) {
+TEST_F(Plan, RejectsInvalidRequests) {
   const auto expect = [&](const Words& words, int code, const std::string& says) {
     const RunResult run = run_attnscope(words);
     EXPECT_EQ(run.exit_code, code) << run.err;
@@ -124,7 +126,7 @@ TEST_F(Plan, RefusesWhatCannotBe) {
          "pass token ids with --calibration-token-file");
 }
 
-TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {
+TEST_F(Plan, ShrinkRejectsOtherModelsTextsAndPlans) {
   output_of(plan(kPlanExample, {"--method", "low-rank", "--keep", "0.8", "-o", path("plan.json")}));
   output_of(plan(kPlanExample, {"--method", "mlp", "-o", path("menu.json")}));
   const auto expect = [&](const Words& words, int code, const std::string& says) {
@@ -171,7 +173,7 @@ TEST_F(Plan, ShrinkRefusesOtherModelsTextsAndPlans) {
   EXPECT_FALSE(fs::exists(path("out")));
 }
 
-TEST(Diff, OfAModelAndItself) {
+TEST(Diff, IsZeroForAModelAndItself) {
   const TempFolder scratch;
   fs::copy(kPlanExample, scratch.path() / "copy");
   const std::string copy = (scratch.path() / "copy").string();
@@ -191,8 +193,8 @@ TEST(Diff, OfAModelAndItself) {
   EXPECT_EQ(run_attnscope({"diff", kPlanExample, data_path("llama")}).exit_code, 6);
 }
 
-/// A plan of ranks makes a fine-tuned model of a kind: its adapter gives it back.
-TEST_F(Plan, AnAdapterHoldsADifference) {
+/// A low-rank plan gives a model with low-rank changes, which a LoRA adapter reproduces.
+TEST_F(Plan, AnAdapterReproducesADifference) {
   output_of(
       plan(kPlanExample, {"--set", "low-rank=0.q:20,3.up:40,5.down:30", "-o", path("plan.json")}));
   Words make = shrink(kPlanExample, "plan.json", "tuned");
@@ -208,7 +210,7 @@ TEST_F(Plan, AnAdapterHoldsADifference) {
   for (std::size_t row = 0; row < direct["rows"].size(); ++row) {
     const double change = direct["rows"][row]["relative_change"].get<double>();
     changed += change > 0 ? 1 : 0;
-    // float32 factors: 2^-24 of the change, and the energy left out, √1e-9 of it.
+    // float32 factors: 2^-24 of the change, plus the omitted energy, √1e-9 of it.
     EXPECT_NEAR(merged["rows"][row]["relative_change"].get<double>(), change, 1e-4 * change);
   }
   EXPECT_EQ(changed, 3);
@@ -217,8 +219,8 @@ TEST_F(Plan, AnAdapterHoldsADifference) {
   EXPECT_EQ(config["rank_pattern"], config["alpha_pattern"]);
 }
 
-/// Weights in float32, which are copied where there is room, and decoded in each pass where not.
-TEST_F(PlanSearch, CopiesOfWeightsChangeNothing) {
+/// float32 weights are copied if memory allows. Otherwise each pass decodes them.
+TEST_F(PlanSearch, CopiesOfWeightsDoNotChangeTheResult) {
   Words write = plan(kPlanExample, {"--set", "hidden-size=192", "-o", path("whole.json")});
   output_of(write);
   Words make = shrink(kPlanExample, "whole.json", "float32");
@@ -240,8 +242,8 @@ TEST_F(PlanSearch, CopiesOfWeightsChangeNothing) {
   }
 }
 
-/// Every measured step is kept: what a stopped run has found is not computed again.
-TEST_F(PlanResume, AStoppedPlanGoesOnWhereItWas) {
+/// Every measured step is stored, so that a resumed run does not recompute it.
+TEST_F(PlanResume, AStoppedPlanResumes) {
   const std::string store = path("rows.sqlite");
   Words words = plan(kPlanGpt2, {"--format", "csv"});
   const std::string reference = output_of(words);
@@ -254,7 +256,7 @@ TEST_F(PlanResume, AStoppedPlanGoesOnWhereItWas) {
   EXPECT_EQ(output_of(words), reference);
   EXPECT_EQ(query_number(store, "SELECT computed" + of_last), 0);
   EXPECT_FALSE(fs::exists(path(".rows.sqlite.attnscope-moments")));
-  // Steps are no rows.
+  // Steps are not exported as rows.
   const RunResult exported = run_attnscope({"export", store, "--format", "csv"});
   EXPECT_TRUE(contains(exported.err, "contains no rows")) << exported.err;
   // Another text, or another ridge, is another plan.

@@ -1,4 +1,4 @@
-// Measures that reuse what models share, against models that are made and run whole.
+// Measures that reuse shared computations, compared with models that are built and run completely.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ Model forward_model(const char* name) {
   return Model::open(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward" / name);
 }
 
-/// Of several lengths, so that batches hold more than one.
+/// Windows of several lengths, so that a batch contains more than one.
 std::vector<TokenIds> some_windows(const Model& model) {
   std::vector<TokenIds> windows;
   for (const std::int64_t length : {5, 9, 7}) {
@@ -34,7 +34,7 @@ std::vector<TokenIds> some_windows(const Model& model) {
 
 class Measure : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Measure, SkippedLayersAreAsGood) {
+TEST_P(Measure, SkippingLayersEqualsRemovingThem) {
   const Model model = forward_model(GetParam());
   const std::vector<TokenIds> windows = some_windows(model);
   const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
@@ -59,8 +59,8 @@ TEST_P(Measure, SkippedLayersAreAsGood) {
   }
 }
 
-/// Against models in which the projection that gives the part's output has zeros, bias and all.
-TEST_P(Measure, PartsThatAddNothingAreAsGood) {
+/// Compared with models whose output projection of the component is zero, including the bias.
+TEST_P(Measure, SkippingComponentsEqualsZeroingThem) {
   const Model model = forward_model(GetParam());
   const std::vector<TokenIds> windows = some_windows(model);
   const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
@@ -86,8 +86,8 @@ TEST_P(Measure, PartsThatAddNothingAreAsGood) {
   }
 }
 
-/// Of a matrix that is replaced by zeros: the pass that begins at its layer against a whole one.
-TEST_P(Measure, ChangesOfOneLayerRunFromIt) {
+/// Half of a matrix is zeroed. A pass that starts at its layer is compared with a complete pass.
+TEST_P(Measure, ChangesOfOneLayerRunFromThatLayer) {
   const Model model = forward_model(GetParam());
   const std::vector<TokenIds> windows = some_windows(model);
   const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
@@ -136,8 +136,8 @@ TEST_P(Measure, ChangesOfOneLayerRunFromIt) {
   }
 }
 
-/// Losses and divergences over two sets of tokens have those over both as their mean.
-TEST_P(Measure, TokensThatCountAreAveragedAlone) {
+/// The mean over two disjoint sets of tokens, weighted by their sizes, equals the value over both.
+TEST_P(Measure, AveragesOverScoredTokensOnly) {
   const Model model = forward_model(GetParam());
   const std::vector<TokenIds> windows = some_windows(model);
   std::vector<TokenIds> both;

@@ -1,5 +1,5 @@
-// Plans that were edited into something that is not a plan of the model: refused before any work,
-// with the row and the field, and nothing stays on the disk.
+// Plans whose edits contradict the model. They are rejected before any computation, with the row
+// and the field, and leave no files.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -31,7 +31,7 @@ class PlanEdited : public PlanCase {
     return json::parse(read_file(path("plan.json")));
   }
 
-  /// As `shrink` reads a plan: first alone, then for the model.
+  /// Reads a plan like `shrink`: first on its own, then for the model.
   static void expect_refused(const json& plan, const BadEdit& bad) {
     static const Model model = Model::open(kPlanExample);
     json edited = plan;
@@ -49,7 +49,7 @@ class PlanEdited : public PlanCase {
     expect_refused_by_command(plan, edits.back());
   }
 
-  /// With one line on stderr, and without a file that stays.
+  /// Checks that there is one line on stderr and no file is left.
   void expect_refused_by_command(const json& plan, const BadEdit& bad) const {
     json edited = plan;
     bad.edit(edited);
@@ -66,7 +66,7 @@ class PlanEdited : public PlanCase {
   }
 };
 
-TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
+TEST_F(PlanEdited, RejectsAPlanOfOneMethodWithRowAndField) {
   const json plan = made_plan({"--method", "mlp", "--keep", "0.8"});
   const std::vector<BadEdit> edits = {
       {"schema list", [](json& to) { to["schema"] = {0}; }, "schema: expected \"attnscope/2\""},
@@ -169,7 +169,7 @@ TEST_F(PlanEdited, OfOneFormIsRefusedByRowAndField) {
   expect_refused_all(plan, edits);
 }
 
-TEST_F(PlanEdited, OfLayersIsRefusedByRowAndField) {
+TEST_F(PlanEdited, RejectsADepthPlanWithRowAndField) {
   const json plan = made_plan({"--set", "remove-layers=4"});
   const std::vector<BadEdit> edits = {
       {"no layer stays",
@@ -185,8 +185,8 @@ TEST_F(PlanEdited, OfLayersIsRefusedByRowAndField) {
   expect_refused_all(plan, edits);
 }
 
-/// Each number of a row in turn, as something that no such number is.
-TEST_F(PlanEdited, FieldOfARowIsRefusedByTypeAndRange) {
+/// Replaces each number of a row by invalid values.
+TEST_F(PlanEdited, RejectsRowFieldsOfWrongTypeOrRange) {
   for (const Words& how :
        {Words{"--set", "remove-layers=4"}, Words{"--method", "low-rank", "--keep", "0.7"}}) {
     const json plan = made_plan(how);
@@ -205,7 +205,7 @@ TEST_F(PlanEdited, FieldOfARowIsRefusedByTypeAndRange) {
   }
 }
 
-TEST_F(PlanEdited, OfRanksMayHaveLowerOnes) {
+TEST_F(PlanEdited, AcceptsLowerRanks) {
   json plan = made_plan({"--method", "low-rank", "--keep", "0.7"});
   json& row = plan["rows"][0];
   ASSERT_TRUE(row["rank"].is_number_integer());
@@ -218,7 +218,7 @@ TEST_F(PlanEdited, OfRanksMayHaveLowerOnes) {
   EXPECT_TRUE(fs::exists(path("smaller/config.json")));
 }
 
-TEST_F(PlanEdited, PerplexityThatIsNotMeasuredIsNoted) {
+TEST_F(PlanEdited, NotesAPerplexityThatIsNotReproduced) {
   const json plan = made_plan({"--set", "remove-layers=4"});
   for (const std::string when : {"before", "after"}) {
     json edited = plan;
@@ -233,7 +233,7 @@ TEST_F(PlanEdited, PerplexityThatIsNotMeasuredIsNoted) {
   }
 }
 
-TEST_F(PlanEdited, IsRefusedBeforeTheTextIsRead) {
+TEST_F(PlanEdited, IsRejectedBeforeTheTextIsRead) {
   json plan = made_plan({"--set", "mlp=300"});
   plan_of(plan)["parameters_after"] = 1;
   scratch_.write("edited.json", plan.dump());
@@ -244,7 +244,7 @@ TEST_F(PlanEdited, IsRefusedBeforeTheTextIsRead) {
   EXPECT_TRUE(contains(run.err, "models[0].plan.parameters_after: is 1")) << run.err;
 }
 
-TEST_F(PlanEdited, OfLayersMayKeepOthers) {
+TEST_F(PlanEdited, AcceptsOtherRemovedLayers) {
   json plan = made_plan({"--set", "remove-layers=4"});
   plan["rows"][3]["order"] = 0;
   scratch_.write("edited.json", plan.dump());
@@ -254,7 +254,7 @@ TEST_F(PlanEdited, OfLayersMayKeepOthers) {
   EXPECT_EQ(made["models"][0]["compressed"]["description"], "6 → 4 (without 3-4)");
 }
 
-TEST_F(PlanEdited, OfRanksIsRefusedByRowAndField) {
+TEST_F(PlanEdited, RejectsALowRankPlanWithRowAndField) {
   const json plan = made_plan({"--method", "low-rank", "--keep", "0.7"});
   const std::vector<BadEdit> edits = {
       {"rank 0", [](json& to) { to["rows"][0]["rank"] = 0; }, "rows[0].rank: 0 is out of range"},
@@ -301,7 +301,7 @@ TEST_F(PlanEdited, OfRanksIsRefusedByRowAndField) {
   expect_refused_all(plan, edits);
 }
 
-TEST_F(PlanEdited, OfSeveralFormsIsRefusedByRowAndField) {
+TEST_F(PlanEdited, RejectsAPlanOfSeveralMethodsWithRowAndField) {
   const json plan = made_plan({"--method", "hidden-size,mlp", "--keep", "0.75"});
   ASSERT_EQ(plan["models"][0]["plan"]["method"], "hidden-size,mlp");
   const std::vector<BadEdit> edits = {

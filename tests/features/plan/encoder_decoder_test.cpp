@@ -1,4 +1,4 @@
-// Plans of encoder-decoders, a stack at a time: measured by what the decoder foretells.
+// Plans of encoder-decoders, one stack at a time, measured by the loss of the decoder.
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -55,7 +55,7 @@ class PlanOfEncoderDecoders : public PlanCase {
   std::string targets_;
 };
 
-TEST_F(PlanOfEncoderDecoders, WhatIsWrittenIsWhatWasPlanned) {
+TEST_F(PlanOfEncoderDecoders, WrittenModelEqualsThePlan) {
   for (const std::string name : {"t5", "bart"}) {
     for (const std::string stack : {"encoder", "decoder"}) {
       for (const std::string set : {"remove-layers=0", "mlp=10", "low-rank=0.q:3,1.up:5"}) {
@@ -73,7 +73,7 @@ TEST_F(PlanOfEncoderDecoders, WhatIsWrittenIsWhatWasPlanned) {
         if (!set.starts_with("low-rank")) {
           EXPECT_EQ(shrunk["parameters"], plan["plan"]["parameters_after"]) << out;
         }
-        // The other stack is what it was.
+        // The other stack is unchanged.
         const json info = json::parse(output_of({"info", path(out), "--format", "json"}));
         for (const json& other : info["models"]) {
           if (set != "remove-layers=0" || other["stack"] == "cross") continue;
@@ -89,8 +89,8 @@ TEST_F(PlanOfEncoderDecoders, WhatIsWrittenIsWhatWasPlanned) {
   }
 }
 
-/// Against the losses of the last tenth of the pairs, at the same tokens of their targets.
-TEST_F(PlanOfEncoderDecoders, ScoresChosenTokensOfTargets) {
+/// Compared with the losses on the last tenth of the pairs, at the same target tokens.
+TEST_F(PlanOfEncoderDecoders, ScoresSelectedTargetTokens) {
   const auto last_lines = [&](const std::string& file) {
     const std::vector<std::string> lines = split(read_file(file), '\n');
     std::string text;
@@ -117,8 +117,8 @@ TEST_F(PlanOfEncoderDecoders, ScoresChosenTokensOfTargets) {
          "past the end of every example");
 }
 
-// T5's config has one number for both: their layers follow each other in the plan.
-TEST_F(PlanOfEncoderDecoders, OneWidthOfBothStacksIsPlannedOfEither) {
+// T5's config has one intermediate size for both stacks, so a plan lists the layers of both.
+TEST_F(PlanOfEncoderDecoders, PlansTheSharedMlpSizeFromEitherStack) {
   std::map<std::string, json> kept;
   for (const std::string stack : {"encoder", "decoder"}) {
     const json plan = json::parse(output_of(
@@ -137,8 +137,8 @@ TEST_F(PlanOfEncoderDecoders, OneWidthOfBothStacksIsPlannedOfEither) {
   EXPECT_EQ(kept["encoder"], kept["decoder"]);
 }
 
-/// The last tenth of the pairs, in files of its own or not.
-TEST_F(PlanOfEncoderDecoders, AreMeasuredOnPairsOfTheirOwn) {
+/// The last tenth of the pairs, once held out and once from separate files.
+TEST_F(PlanOfEncoderDecoders, MeasuresOnSeparateEvaluationPairs) {
   const auto head_and_tail = [&](const std::string& file, const std::string& name) {
     const std::vector<std::string> lines = split(read_file(file), '\n');
     std::string head, tail;
@@ -175,7 +175,7 @@ TEST_F(PlanOfEncoderDecoders, AreMeasuredOnPairsOfTheirOwn) {
          "--eval-file: missing evaluation sources");
 }
 
-TEST_F(PlanOfEncoderDecoders, RefuseWhatCannotBe) {
+TEST_F(PlanOfEncoderDecoders, RejectsInvalidRequests) {
   const std::string t5 = path("t5");
   expect(with_texts({"plan", t5}), 2, "MODEL:encoder");
   expect(with_texts({"plan", t5 + ":cross"}), 5, "cannot be planned alone");

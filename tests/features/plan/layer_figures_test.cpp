@@ -1,10 +1,10 @@
-// What plans say of layers and their parts, against NumPy and transformers in float64.
+// Figures of layers and their components in plans, compared with float64 NumPy and transformers.
 #include "tests/interventions/goldens.h"
 
 namespace attnscope::test {
 namespace {
 
-/// Rows of the plan without a layer, measured on the golden's text, which it is fitted to as well.
+/// Rows of a depth plan, calibrated and measured on the text of the golden file.
 json layer_rows(const json& golden) {
   const TempFolder folder;
   const Words text = windows_of(golden, folder);
@@ -16,7 +16,7 @@ json layer_rows(const json& golden) {
 }
 
 /// tools/golden_plan_layers.py: losses without each layer, attention and MLP, and influences.
-TEST(PlanLayers, AreNumpys) {
+TEST(PlanLayers, EqualNumPy) {
   const json all = json::parse(read_file(data_path("plan/layers.json")));
   for (const auto& [name, wanted] : all.items()) {
     SCOPED_TRACE(name);
@@ -24,8 +24,8 @@ TEST(PlanLayers, AreNumpys) {
   }
 }
 
-/// tools/golden_interventions.py. Neither model has biases, which stay where a part is replaced.
-TEST(PlanLayers, LoseWhatTransformersLosesOfPartsThatHooksReplaceByZeros) {
+/// tools/golden_interventions.py. Neither model has biases, which zero ablation would keep.
+TEST(PlanLayers, LossIncreasesEqualZeroAblationInTransformers) {
   for (const char* name : {"gemma2", "mixtral"}) {
     SCOPED_TRACE(name);
     const json golden = intervention_golden(name);
@@ -42,8 +42,8 @@ TEST(PlanLayers, LoseWhatTransformersLosesOfPartsThatHooksReplaceByZeros) {
   }
 }
 
-/// Where attention and MLP read the same stream, there is none between them.
-TEST(PlanLayers, OfParallelLayersHaveNoInfluenceOfTheirParts) {
+/// If attention and MLP read the same residual stream, there is no state between them.
+TEST(PlanLayers, ParallelLayersHaveNoInfluenceOfComponents) {
   const json rows = layer_rows(intervention_golden("gpt_neox"));
   for (const json& row : rows) {
     EXPECT_TRUE(row["block_influence"].is_number());

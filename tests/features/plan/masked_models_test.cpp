@@ -1,4 +1,4 @@
-// Plans of models that fill in masked tokens.
+// Plans of fill-mask models.
 #include "attnscope/base/text.h"
 #include "tests/support/program.h"
 
@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 class PlanMasked : public ::testing::Test {
  protected:
-  /// A tiny BERT with a tokenizer of words that knows its mask, and a text for it.
+  /// Builds a tiny BERT with a word tokenizer that has a mask token, and a text for it.
   PlanMasked() {
     for (const char* file : {"config.json", "model.safetensors"}) {
       fs::copy(data_path(std::string("forward/bert/") + file), scratch_.path() / file);
@@ -48,7 +48,7 @@ class PlanMasked : public ::testing::Test {
   std::string text_;
 };
 
-TEST_F(PlanMasked, MeasuresWhereTokensAreMasked) {
+TEST_F(PlanMasked, MeasuresAtMaskedTokens) {
   const RunResult run = planned({"--length", "8", "--probe-tokens", "64", "--format", "json"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const json report = json::parse(run.out);
@@ -57,8 +57,8 @@ TEST_F(PlanMasked, MeasuresWhereTokensAreMasked) {
   EXPECT_TRUE(any);
 }
 
-/// A layer's parts are measured as whole models, whose projections give zeros.
-TEST_F(PlanMasked, MeasuresLayersAndTheirParts) {
+/// Components are measured as complete models whose output projections are zero.
+TEST_F(PlanMasked, MeasuresLayersAndTheirComponents) {
   const RunResult run =
       planned({"--length", "8", "--format", "json"}, {"--set", "remove-layers=0"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
@@ -75,8 +75,8 @@ TEST_F(PlanMasked, MeasuresLayersAndTheirParts) {
   }
 }
 
-/// Of one token that counts per window that one is masked, as `lens` masks it.
-TEST_F(PlanMasked, MasksTokensThatCount) {
+/// With one scored token per window, that token is masked, as in `lens`.
+TEST_F(PlanMasked, MasksScoredTokens) {
   const std::vector<std::string> words = split(read_file(text_), ' ');
   std::string held;  // the last five of 50 windows
   for (std::size_t at = 360; at < 400; ++at) held += words[at] + " ";
@@ -91,7 +91,7 @@ TEST_F(PlanMasked, MasksTokensThatCount) {
               1e-5);
 }
 
-TEST_F(PlanMasked, RefusesWindowsThatHaveNone) {
+TEST_F(PlanMasked, RejectsWindowsWithoutMasks) {
   const RunResult length = planned({"--length", "4"});
   EXPECT_EQ(length.exit_code, kUsage);
   EXPECT_TRUE(contains(length.err, "--length: 4 is not from 5 to")) << length.err;

@@ -1,4 +1,4 @@
-// Matrices with NaN or infinity stay as they are, and are named.
+// Matrices with NaN or infinity are kept unchanged and named.
 #include <fstream>
 #include <limits>
 #include <set>
@@ -39,8 +39,8 @@ class PlanNotFinite : public PlanCase {
     return folder.string();
   }
 
-  /// One whose first gate has a neuron that never fires, as its weight for a large element of the
-  /// stream is -inf.
+  /// A model whose first gate has a neuron that never fires: its weight for a large element of the
+  /// residual stream is -inf.
   std::string with_dead_neuron() const {
     TinyLlama tiny = runnable_llama();
     tiny.config["hidden_act"] = "relu";
@@ -64,12 +64,12 @@ class PlanNotFinite : public PlanCase {
   }
 };
 
-TEST_F(PlanNotFinite, ActivationsSkipTheMatrixAndThoseThatReadWhatItMakes) {
+TEST_F(PlanNotFinite, ActivationsSkipTheMatrixAndAllThatDependOnIt) {
   const std::string model = with_nan("model.layers.4.mlp.up_proj.weight");
   const json report = json::parse(
       output_of({"spectrum", model, "--activations", text_, "--length", "64", "--sequences", "8",
                  "--energy", "0.9", "--matrix", "q,up,down", "--format", "json", "--quiet"}));
-  EXPECT_EQ(report["rows"].size(), 3u * 4 + 1);  // q of layer 4 reads what is before it
+  EXPECT_EQ(report["rows"].size(), 3u * 4 + 1);  // the input of q in layer 4 precedes the matrix
   EXPECT_EQ(skipped_places(report),
             (std::set<std::string>{"4 up", "4 down", "5 q", "5 up", "5 down"}));
   EXPECT_TRUE(contains(report["skipped"][0]["reason"].get<std::string>(), "row 0, column 0"));
@@ -82,7 +82,7 @@ TEST_F(PlanNotFinite, ActivationsSkipTheMatrixAndThoseThatReadWhatItMakes) {
   }
 }
 
-TEST_F(PlanNotFinite, ARunThatGivesNanSaysWhichMatrixHoldsIt) {
+TEST_F(PlanNotFinite, NamesTheMatrixThatCausesNan) {
   const std::string model = with_nan("model.layers.4.mlp.up_proj.weight");
   const RunResult run = run_attnscope(plan(model, {}));
   EXPECT_EQ(run.exit_code, 6);
@@ -90,14 +90,14 @@ TEST_F(PlanNotFinite, ARunThatGivesNanSaysWhichMatrixHoldsIt) {
   EXPECT_TRUE(contains(run.err, "up of layer 4 holds NaN or Inf")) << run.err;
 }
 
-TEST_F(PlanNotFinite, AnAdapterLeavesTheMatrixOut) {
+TEST_F(PlanNotFinite, AnAdapterSkipsTheMatrix) {
   const std::string model = with_nan("model.layers.4.mlp.up_proj.weight");
   const RunResult run = run_attnscope({"diff", kPlanExample, model, "--lora", path("adapter")});
   EXPECT_EQ(run.exit_code, 6);
   EXPECT_TRUE(contains(run.err, "nothing changed except matrices with NaN")) << run.err;
 }
 
-TEST_F(PlanNotFinite, TheComparisonKeepsTheMatrixAndSkipsWhatMixesIt) {
+TEST_F(PlanNotFinite, TheComparisonKeepsTheMatrixAndSkipsDependentMethods) {
   const std::string model = with_dead_neuron();
   const json report = json::parse(output_of(on_tokens({"plan", model, "--format", "json"})));
   std::set<std::string> forms;
@@ -109,7 +109,7 @@ TEST_F(PlanNotFinite, TheComparisonKeepsTheMatrixAndSkipsWhatMixesIt) {
   EXPECT_EQ(run.exit_code, 6) << run.err;
 }
 
-TEST_F(PlanNotFinite, WhereNoMatrixIsLeftThereAreNoRanks) {
+TEST_F(PlanNotFinite, ReportsThatNoMatrixIsLeftForLowRank) {
   const RunResult run =
       run_attnscope(on_tokens({"plan", with_dead_neuron(), "--method", "low-rank", "--keep", "0.8",
                                "--layers", "0", "--matrix", "gate"}));
@@ -117,7 +117,7 @@ TEST_F(PlanNotFinite, WhereNoMatrixIsLeftThereAreNoRanks) {
   EXPECT_TRUE(contains(run.err, "no matrix can be factored: gate of layer 0")) << run.err;
 }
 
-TEST_F(PlanNotFinite, ShrinkWritesTheMatrixAsItWas) {
+TEST_F(PlanNotFinite, ShrinkWritesTheMatrixUnchanged) {
   const std::string model = with_dead_neuron();
   output_of(
       on_tokens({"plan", model, "--method", "low-rank", "--keep", "0.8", "-o", path("plan.json")}));
@@ -133,7 +133,7 @@ TEST_F(PlanNotFinite, ShrinkWritesTheMatrixAsItWas) {
   }
   output_of(on_tokens({"plan", model, "--set", "low-rank=0.up:2", "-o", path("one.json")}));
   json edited = json::parse(read_file(path("one.json")));
-  for (json& row : edited["rows"]) {  // of the same shape as the matrix with infinity
+  for (json& row : edited["rows"]) {  // has the same shape as the matrix with infinity
     if (row["layer"] == 0 && row["matrix"] == "up") row["matrix"] = "gate";
   }
   scratch_.write("edited.json", edited.dump());
@@ -143,7 +143,7 @@ TEST_F(PlanNotFinite, ShrinkWritesTheMatrixAsItWas) {
   EXPECT_TRUE(contains(run.err, "0.gate: holds NaN or infinity")) << run.err;
 }
 
-TEST_F(PlanNotFinite, NoFolderStaysWhereTheWrittenModelGivesNaN) {
+TEST_F(PlanNotFinite, RemovesTheFolderIfTheWrittenModelGivesNan) {
   TinyLlama tiny = runnable_llama();
   set_element(tiny.tensor("model.layers.0.mlp.up_proj.weight"), 3, 5, 1e5F);  // infinity in F16
   const std::string model = tiny.write(scratch_, "large");

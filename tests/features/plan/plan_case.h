@@ -1,4 +1,4 @@
-// What tests of plans share: a text, and the commands on it.
+// Shared by tests of plans: a text, and commands on it.
 #pragma once
 
 #include <csignal>
@@ -13,7 +13,7 @@ namespace attnscope::test {
 inline const std::string kPlanExample = source_path("examples/shakespeare-llama");
 inline const std::string kPlanGpt2 = source_path("examples/shakespeare-gpt2");
 
-/// A text of some thousand tokens, and runs that are quick on it.
+/// A text of a few thousand tokens, and commands that run quickly on it.
 class PlanCase : public ::testing::Test {
  protected:
   PlanCase() : text_(scratch_.write("text.txt", verses()).string()) {}
@@ -50,7 +50,7 @@ class PlanCase : public ::testing::Test {
             text_,    "-o",  path(folder),    "--quiet"};
   }
 
-  /// Items that a store has; none before it has tables.
+  /// The number of items in a store; 0 before it has tables.
   static long items_of(const std::string& store) {
     try {
       return std::filesystem::exists(store) ? query_number(store, "SELECT count(*) FROM items") : 0;
@@ -59,7 +59,7 @@ class PlanCase : public ::testing::Test {
     }
   }
 
-  /// Stops a plan once its store has so many items, and gives how many are kept.
+  /// Stops a plan as soon as its store has `items` items. Returns the number of stored items.
   static long stop_after(long items, const Words& words, const std::string& store) {
     RunningCommand run(words);
     run.wait_until([&] { return items_of(store) >= items; });

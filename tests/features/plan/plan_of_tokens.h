@@ -1,4 +1,4 @@
-// What tests of plans of tiny models without a tokenizer share.
+// Shared by tests of plans of tiny models without a tokenizer.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +28,7 @@ class PlanOfTokens : public ::testing::Test {
     return forms;
   }
 
-  /// Plans, writes, and compares the two. Gives what shrink says on stderr.
+  /// Plans, writes, and compares the two. Returns the stderr output of shrink.
   std::string expect_written_as_planned(const std::string& model, std::uint64_t vocabulary,
                                         const Words& target, const Words& more = {}) const {
     SCOPED_TRACE(model + ": " + target.back());
@@ -54,7 +54,7 @@ class PlanOfTokens : public ::testing::Test {
     return run.err;
   }
 
-  /// Of the projections of the new model; of all its tensors.
+  /// The dtypes of the new model's projections, or of all its tensors.
   std::set<std::string> written_dtypes(bool all = false) const {
     const json info = report_of({"info", path("out")});
     std::set<std::string> dtypes;

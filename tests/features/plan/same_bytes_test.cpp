@@ -1,5 +1,5 @@
-// Plans and the models that they leave have the same bytes for any number of threads and any
-// memory, each form of them.
+// Plans and compressed models have the same bytes for any number of threads and any memory limit,
+// for every method.
 #include <ostream>
 
 #include "tests/features/attention/attention_model.h"
@@ -16,7 +16,7 @@ struct FormToPlan {
 void PrintTo(const FormToPlan& form, std::ostream* out) { *out << form.name; }
 
 const Words kOneThread = {"--threads", "1"};
-/// So little that one layer's moments are held at a time, and no copies of weights.
+/// So little memory that it fits the moments of one layer and no weight copies.
 const Words kThreeThreads = {"--threads", "3", "--memory", "3M"};
 
 class PlanOfBytes : public PlanCase {
@@ -37,7 +37,7 @@ class PlanOfBytes : public PlanCase {
 
 class PlanSameBytes : public PlanOfBytes, public ::testing::WithParamInterface<FormToPlan> {};
 
-TEST_P(PlanSameBytes, ForAnyThreadsAndMemory) {
+TEST_P(PlanSameBytes, HoldsForAnyThreadsAndMemory) {
   const Words target = GetParam().target;
   output_of(plan(kPlanExample, target + kOneThread + Words{"-o", path("plan.json")}));
   output_of(plan(kPlanExample, target + kThreeThreads + Words{"-o", path("other.json")}));
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
                       FormToPlan{"combination", {"--method", "width,kv-heads", "--keep", "0.97"}}),
     [](const auto& form) { return form.param.name; });
 
-TEST_F(PlanOfBytes, AreTheSameInShards) {
+TEST_F(PlanOfBytes, HoldsForShards) {
   output_of(plan(kPlanExample, {"--set", "hidden-size=144", "-o", path("plan.json")}));
   const Words shards = {"--shard-size", "700K"};
   make("one", shards + kOneThread);
@@ -89,8 +89,8 @@ TEST_F(PlanOfBytes, AreTheSameInShards) {
   EXPECT_EQ(said("one"), said("whole"));
 }
 
-/// Tiny models, of which every form is quick; reports say nothing of the machine.
-TEST(MethodComparisonSameBytes, ForAnyThreadsAndMemory) {
+/// Tiny models, for which every method is fast. Reports contain nothing about the machine.
+TEST(MethodComparisonSameBytes, HoldsForAnyThreadsAndMemory) {
   const TempFolder folder;
   const std::string tokens =
       folder.write("tokens.bin", shard_bytes(random_tokens(500, 48))).string();

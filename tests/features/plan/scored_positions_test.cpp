@@ -1,4 +1,5 @@
-// Plans whose losses are over chosen tokens, against the losses that `lens` measures of them.
+// Plans whose losses are over selected positions, compared with the losses that `lens` measures
+// there.
 #include <cmath>
 
 #include "tests/features/plan/plan_of_tokens.h"
@@ -8,7 +9,7 @@ namespace {
 
 constexpr std::size_t kExampleTokens = 8;
 
-/// 40 examples of 8 tokens each, of which the last four are held out.
+/// 40 examples of 8 tokens each. The last four are held out.
 class PlanScored : public PlanOfTokens {
  protected:
   PlanScored() : tokens_(random_tokens(320, 48)) {
@@ -22,7 +23,7 @@ class PlanScored : public PlanOfTokens {
            positions;
   }
 
-  /// Of the held-out examples: another path through the code, held against float64 sums of its own.
+  /// Loss of the held-out examples by another code path, which sums in float64.
   double loss(const std::string& model, const Words& positions) const {
     const Words words = {"lens", model, "--token-file", held_, "--length", "8"};
     return report_of(words + positions)["rows"].back()["loss"];
@@ -33,10 +34,10 @@ class PlanScored : public PlanOfTokens {
   std::string shard_, held_;
 };
 
-/// Two float32 passes in other batches.
+/// Two float32 passes with different batches.
 constexpr double kPlanLossTolerance = 1e-5;
 
-TEST_F(PlanScored, LossesAreThoseOfTheChosenTokens) {
+TEST_F(PlanScored, LossesAreOverTheSelectedPositions) {
   std::set<double> losses;
   for (const char* positions : {"last", "2-4", "1,7"}) {
     SCOPED_TRACE(positions);
@@ -65,7 +66,7 @@ TEST_F(PlanScored, LossesAreThoseOfTheChosenTokens) {
   EXPECT_EQ(losses.size(), 3U);
 }
 
-TEST_F(PlanScored, LossesWithoutLayersAreThoseOfTheChosenTokens) {
+TEST_F(PlanScored, LossesWithoutLayersAreOverTheSelectedPositions) {
   const Words at = {"--score-positions", "3,5"};
   const json report = report_of(plan(at) + Words{"--method", "depth", "--set", "remove-layers=1"});
   for (const json& row : report["rows"]) {
@@ -80,7 +81,7 @@ TEST_F(PlanScored, LossesWithoutLayersAreThoseOfTheChosenTokens) {
   }
 }
 
-TEST_F(PlanScored, AMaskIsOfTheWholeTextAndGivenAgainToShrink) {
+TEST_F(PlanScored, AMaskCoversTheWholeTextAndIsPassedAgainToShrink) {
   std::string mask;
   for (std::size_t example = 0; example < 40; ++example) {
     mask += example % 2 == 0 ? "00010001\n" : "01000000\n";
@@ -108,7 +109,7 @@ TEST_F(PlanScored, AMaskIsOfTheWholeTextAndGivenAgainToShrink) {
   EXPECT_TRUE(contains(two.err, "a mask covers one file")) << two.err;
 }
 
-TEST_F(PlanScored, WhatCannotBeScoredIsRefused) {
+TEST_F(PlanScored, RejectsPositionsThatCannotBeScored) {
   const auto refused = [&](const Words& words, const std::string& says) {
     const RunResult run = run_attnscope(plan(words));
     EXPECT_EQ(run.exit_code, kUsage) << run.err;
@@ -125,7 +126,7 @@ TEST_F(PlanScored, WhatCannotBeScoredIsRefused) {
           "selects no predicted token");
 }
 
-TEST_F(PlanScored, LinesAreExamples) {
+TEST_F(PlanScored, TreatsLinesAsExamples) {
   const std::string model = source_path("examples/shakespeare-llama");
   std::string text, held;
   for (int line = 0; line < 60; ++line) {

@@ -1,4 +1,4 @@
-// Smaller models that are written: what is left of a run that ends before its end.
+// Writing compressed models: resumed and failed runs.
 #include <algorithm>
 #include <csignal>
 #include <set>
@@ -37,7 +37,7 @@ class Shrink : public PlanCase {
   }
 };
 
-TEST_F(Shrink, GoesOnWhereItWasStopped) {
+TEST_F(Shrink, ResumesAfterAStop) {
   for (const std::string set : {"mlp=300", "mla=32+32"}) {
     make_plan({"--set", set});
     output_of(shrink(kPlanExample, "plan.json", "whole " + set));
@@ -49,7 +49,7 @@ TEST_F(Shrink, GoesOnWhereItWasStopped) {
       command.send(signal);
       EXPECT_TRUE(reached);
       command.wait();
-      if (fs::exists(path(name))) break;  // it was done before
+      if (fs::exists(path(name))) break;  // it had already finished
     }
     if (!fs::exists(path(name))) {
       const std::size_t before = layers_kept(name);
@@ -65,7 +65,7 @@ TEST_F(Shrink, GoesOnWhereItWasStopped) {
   }
 }
 
-TEST_F(Shrink, OfAnotherPlanTakesNoLayers) {
+TEST_F(Shrink, DoesNotReuseLayersOfAnotherPlan) {
   make_plan({"--set", "mlp=300"});
   {
     RunningCommand command(shrink(kPlanExample, "plan.json", "out"));
@@ -79,8 +79,8 @@ TEST_F(Shrink, OfAnotherPlanTakesNoLayers) {
   expect_same("whole", "out");
 }
 
-/// As on a full disk: no file grows longer.
-TEST_F(Shrink, LeavesNothingHalfWrittenWhereFilesCannotGrow) {
+/// Simulates a full disk: files cannot grow beyond the limit.
+TEST_F(Shrink, LeavesNoPartialModelOnAFullDisk) {
   make_plan({"--set", "mlp=300"});
   output_of(shrink(kPlanExample, "plan.json", "whole"));
   for (const std::uint64_t limit : {20'000u, 400'000u, 2'000'000u}) {
@@ -96,8 +96,8 @@ TEST_F(Shrink, LeavesNothingHalfWrittenWhereFilesCannotGrow) {
   expect_same("whole", "out");
 }
 
-/// The mask of a model that sees a text both ways, which its tokenizer knows.
-TEST_F(Shrink, OfAnEncoderIsMeasuredByMasks) {
+/// A bidirectional model whose tokenizer has a mask token.
+TEST_F(Shrink, MeasuresAnEncoderAtMasks) {
   const fs::path folder = scratch_.path() / "bert";
   fs::create_directories(folder);
   for (const char* name : {"config.json", "model.safetensors"}) {

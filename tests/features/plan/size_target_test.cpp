@@ -1,4 +1,4 @@
-// Which sizes plans choose, and in which order a menu offers them.
+// The sizes that plans select, and the order of methods in a comparison.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@ namespace {
 
 class PlanSizes : public PlanCase {
  protected:
-  /// How many matrices have a rank, each a multiple of `step`.
+  /// The number of matrices with a rank. Checks that each rank is a multiple of `step`.
   int matrices_of_multiples(const json& report, std::int64_t step) const {
     int matrices = 0;
     for (const json& row : report["rows"]) {
@@ -26,7 +26,7 @@ class PlanSizes : public PlanCase {
 
 class PlanMethods : public PlanSizes, public ::testing::WithParamInterface<std::string> {};
 
-TEST_P(PlanMethods, GiveRanksThatAreMultiplesOfRound) {
+TEST_P(PlanMethods, GivesRanksThatAreMultiplesOfRound) {
   const json report = planned(kPlanExample, {"--method", "low-rank", "--keep", "0.6",
                                              "--rank-allocation", GetParam(), "--round", "8"});
   EXPECT_GT(matrices_of_multiples(report, 8), 20);
@@ -36,14 +36,14 @@ TEST_P(PlanMethods, GiveRanksThatAreMultiplesOfRound) {
     after += row["parameters_after"].get<double>();
   }
   EXPECT_LE(after, 0.6 * before);
-  // Of the budget a step of each matrix is left over at most.
+  // At most one step per matrix of the budget remains unused.
   EXPECT_GT(after, 0.5 * before);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PlanMethods, ::testing::Values("kl", "energy", "uniform", "plain"),
                          [](const auto& method) { return method.param; });
 
-TEST_F(PlanSizes, WidthsAreMultiplesOfRound) {
+TEST_F(PlanSizes, SizesAreMultiplesOfRound) {
   const auto size_of_plan = [&](const std::string& form, const std::string& keep,
                                 const std::string& round) {
     const json report = planned(kPlanExample, {"--method", form, "--keep", keep, "--round", round});
@@ -57,7 +57,8 @@ TEST_F(PlanSizes, WidthsAreMultiplesOfRound) {
     const std::int64_t any = size_of_plan(form, keep, "1"), eights = size_of_plan(form, keep, "8");
     EXPECT_EQ(eights % 8, 0) << form;
     EXPECT_LE(eights, any) << form;
-    EXPECT_GT(eights + (form == "hidden-size" ? 24 : 8), any) << form;  // hidden: of 6 heads, too
+    // Hidden: also a multiple of 6 heads.
+    EXPECT_GT(eights + (form == "hidden-size" ? 24 : 8), any) << form;
   }
   const json comparison = planned(kPlanExample, {"--method", "width,hidden", "--round", "32"});
   EXPECT_GT(comparison["rows"].size(), 3u);
@@ -65,7 +66,7 @@ TEST_F(PlanSizes, WidthsAreMultiplesOfRound) {
     EXPECT_EQ(row["size"].get<int>() % 32, 0) << row.dump();
 }
 
-/// What a shrunk model has is what was planned, also where ranks were rounded.
+/// The compressed model equals the plan even if ranks were rounded.
 TEST_F(PlanSizes, RoundedPlansAreWritten) {
   for (const std::string form : {"low-rank", "mlp"}) {
     output_of(plan(kPlanExample, {"--method", form, "--keep", "0.8", "--round", "8", "-o",
@@ -82,10 +83,11 @@ class MethodComparisonOrder : public PlanCase, public ::testing::WithParamInterf
   struct ComparedForm {
     std::string name;
     bool loadable = true;
-    double price = std::numeric_limits<double>::infinity();  // nats for the whole saved
+    // Loss increase in nats, extrapolated to 100% saved.
+    double price = std::numeric_limits<double>::infinity();
   };
 
-  /// In the order of the menu; all sizes of a form stand together.
+  /// The methods in the order of the comparison. All sizes of a method are adjacent.
   static std::vector<ComparedForm> forms_of(const json& report) {
     std::vector<ComparedForm> forms;
     const json& model = report["models"][0];
@@ -109,8 +111,8 @@ class MethodComparisonOrder : public PlanCase, public ::testing::WithParamInterf
   }
 };
 
-/// By the loss for each share that it saves of parameters or cache, at its best size.
-TEST_P(MethodComparisonOrder, TheCheapestThatLoadsComesFirstAndWhatDoesNotLoadLast) {
+/// Sorted by loss increase per share of parameters or cache saved, at the method's best size.
+TEST_P(MethodComparisonOrder, LoadableMethodsComeFirstFromCheapestToMostExpensive) {
   const json report = planned(GetParam(), {});
   const std::vector<ComparedForm> forms = forms_of(report);
   ASSERT_GT(forms.size(), 2u);

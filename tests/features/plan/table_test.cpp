@@ -60,7 +60,7 @@ Record comparison_row(const std::string& form, const std::string& choice, std::i
           {"note", remark}};
 }
 
-TEST(PlanTable, OfAComparisonShowsSavingsCostAndLoading) {
+TEST(PlanTable, ComparisonShowsSavingsCostAndLoading) {
   Report report = plan_report();
   report.models = {planned_model().add("perplexity", kPerplexity)};
   report.rows = {
@@ -105,7 +105,7 @@ Record plan_of(const std::string& form, const std::string& choice, std::int64_t 
           {"note", form == "hidden-size" ? "LM head untied" : ""}};
 }
 
-TEST(PlanTable, OfOneFormSaysWhatItComesTo) {
+TEST(PlanTable, OneMethodShowsItsResult) {
   Report report = plan_report();
   report.models = {
       planned_model().add("plan", plan_of("mlp", "MLP 512 → 384", 2'116'032, 1536, 22.71, true))};
@@ -129,7 +129,7 @@ Record removal(std::int64_t layer, double loss, Value order) {
           {"order", std::move(order)}};
 }
 
-TEST(PlanTable, OfLayersListsRemovedLayersAndTheirImportance) {
+TEST(PlanTable, DepthPlanListsRemovedLayersAndTheirImportance) {
   Report report = plan_report();
   report.models = {planned_model().add(
       "plan", plan_of("depth", "6 → 4 (without 1-2)", 1'771'200, 1024, 26.5, true))};
@@ -164,7 +164,7 @@ Record rank_row(std::int64_t layer, const std::string& matrix, Value rank, Value
           {"predicted_kl", std::move(expected)}};
 }
 
-TEST(PlanTable, OfRanksSaysWhichEachMatrixHasAndThatNothingIsSavedInTransformers) {
+TEST(PlanTable, LowRankPlanShowsRanksAndThatTransformersSavesNothing) {
   Report report = plan_report();
   Record plan = plan_of("low-rank", "3 matrices as factors", 2'090'000, 1536, 22.37, false);
   Record made;
@@ -197,7 +197,7 @@ loads in transformers  only in the original shapes: saves nothing
 )");
 }
 
-TEST(PlanTable, OfShrinkSaysWhatWasWrittenAndMeasured) {
+TEST(PlanTable, ShrinkShowsWhatWasWrittenAndMeasured) {
   Report report;
   report.command = "shrink";
   report.parameters = {{"plan", "plan.json"}, {"folder", "smaller"}};

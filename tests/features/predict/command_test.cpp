@@ -1,4 +1,4 @@
-// `predict` as a user runs it: what comes next and what is foretold, and what is refused.
+// `predict`: next tokens, perplexity, and rejected arguments.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ TEST(CliPredict, RowsAreTheMostLikelyNextTokens) {
   EXPECT_EQ(model.at("hidden_states").size(), 7u);
 }
 
-TEST(CliPredict, ProbabilitiesOfAllTokensAddUpToOne) {
+TEST(CliPredict, ProbabilitiesOfAllTokensSumToOne) {
   const json rows =
       report_of({"predict", kShakespeareLlama, "--text", "Speak", "--top", "2000"}).at("rows");
   ASSERT_EQ(rows.size(), 1024u);
@@ -43,7 +43,7 @@ TEST(CliPredict, ProbabilitiesOfAllTokensAddUpToOne) {
   EXPECT_NEAR(sum, 1, 1e-12);
 }
 
-/// A BERT that can be told texts.
+/// A BERT with a tokenizer.
 std::string masked_model(const TempFolder& folder) {
   const fs::path to = folder.path() / "bert";
   fs::create_directories(to);
@@ -70,7 +70,7 @@ TEST(CliPredict, FillsEachMask) {
   EXPECT_TRUE(contains(table, "masked token 2")) << table;
 }
 
-TEST(CliPredict, SaysWhatATextWithoutAMaskLacks) {
+TEST(CliPredict, NotesATextWithoutAMask) {
   const TempFolder folder;
   const std::string model = masked_model(folder);
   const RunResult run = run_attnscope({"predict", model, "--text", "w7 w9"});
@@ -110,7 +110,7 @@ TEST(CliPredict, ABidirectionalDecoderPredictsNothing) {
                  {"'is_causal' is null"});
 }
 
-TEST(CliPredict, OfAModelWithoutAHeadShowsHiddenStates) {
+TEST(CliPredict, ShowsHiddenStatesOfAModelWithoutAHead) {
   const std::string model = tiny_model("llama-body");
   const RunResult run = run_attnscope({"predict", model, "--tokens", "1,2", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0);
@@ -141,7 +141,7 @@ TEST(CliPredict, PerplexityIsTheMeanOverWindows) {
   EXPECT_NEAR(found.at("mean_nll").get<double>(), sum / static_cast<double>(predicted), 1e-12);
   EXPECT_NEAR(found.at("perplexity").get<double>(), std::exp(found.at("mean_nll").get<double>()),
               1e-9);
-  // More to read before each token: easier to foretell.
+  // With overlapping windows, each token has more context, so the loss is lower.
   const json overlapping =
       report_of({"predict", kShakespeare, "--text", text, "--perplexity", "--stride", "32"});
   EXPECT_LT(overlapping.at("models")[0].at("perplexity").at("mean_nll"), found.at("mean_nll"));
@@ -153,10 +153,11 @@ TEST(CliPredict, PerplexityIsTheMeanOverWindows) {
   }
 }
 
-/// Of 16 whole windows, which are then the blocks: their spread, widened by what neighbors share.
-TEST(CliPredict, ThePerplexityHasTheErrorOfBlocks) {
+/// 16 full windows are also the blocks: the error is their spread, increased by the correlation of
+/// neighbors.
+TEST(CliPredict, PerplexityHasABlockStandardError) {
   constexpr int kBlocks = 16, kContext = 256;
-  std::vector<int> ids;  // the vocabulary in another order for each quarter, so that blocks differ
+  std::vector<int> ids;  // another order of the vocabulary in each quarter, so that blocks differ
   for (int at = 0; at < kBlocks * kContext; ++at) ids.push_back(at * (1 + at / 1024 * 2) % 1024);
   const json report =
       report_of({"predict", kShakespeare, "--tokens", ids_text(ids), "--perplexity"});
@@ -188,7 +189,7 @@ TEST(CliPredict, ThePerplexityHasTheErrorOfBlocks) {
                        fmt::format(" ± {:.6f} ", error)));
 }
 
-TEST(CliPredict, IsSafeInATerminal) {
+TEST(CliPredict, StripsTerminalEscapes) {
   const TempFolder folder;
   const std::string file =
       folder.write("text.txt", "a \x1b[31m red \x07 \xE2\x80\xAE end\n\r").string();
@@ -201,7 +202,7 @@ TEST(CliPredict, IsSafeInATerminal) {
   }
 }
 
-TEST(CliPredict, RefusesWhatCannotBeRun) {
+TEST(CliPredict, RejectsWhatCannotBeRun) {
   const Words gpt2 = {"predict", kShakespeare};
   expect_refusal(gpt2, 2, {"--text", "missing input text"});
   expect_refusal(gpt2 + Words{"--text", ""}, 2, {"--text", "needs a value"});
@@ -231,7 +232,7 @@ TEST(CliPredict, RefusesWhatCannotBeRun) {
   EXPECT_EQ(files_in(folder.path()), (Words{"broken.txt", "empty.txt"}));
 }
 
-TEST(CliPredict, CountsOneThingAsOne) {
+TEST(CliPredict, UsesTheSingularForOne) {
   const Words predict = {"predict", kShakespeare, "--tokens"};
   const std::string one = output_of(predict + Words{"7", "--generate", "1"});
   EXPECT_TRUE(contains(one, "(1 token)")) << one;
@@ -250,7 +251,7 @@ TEST(CliPredict, NamesTheLayerThatGivesNan) {
   EXPECT_FALSE(fs::exists(file));
 }
 
-TEST(CliPredict, NamesATensorThatIsMissing) {
+TEST(CliPredict, NamesAMissingTensor) {
   TinyLlama tiny = runnable_llama();
   const TempFolder folder;
   std::erase_if(tiny.tensors, [](const TensorToWrite& tensor) {

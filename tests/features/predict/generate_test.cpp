@@ -1,4 +1,4 @@
-// What `predict --generate` writes, and where it ends.
+// Tokens that `predict --generate` writes, and where it stops.
 #include "tests/features/attention/attention_model.h"
 #include "tests/support/tiny_llama.h"
 
@@ -7,13 +7,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A model beside the repository; empty where it is not there.
+/// A model outside the repository; empty if it is not available.
 std::string shared_path(const std::string& name) {
   const fs::path path = fs::path(ATTNSCOPE_SOURCE_DIR) / "../shared/models" / name;
   return fs::exists(path) ? path.string() : "";
 }
 
-TEST(CliPredict, WritesTheMostLikelyTokenEveryTime) {
+TEST(CliPredict, GeneratesTheMostLikelyTokenEachTime) {
   const json written =
       report_of({"predict", kShakespeareLlama, "--text", "KING", "--generate", "5"});
   const json& generated = written.at("models")[0].at("generated");
@@ -31,7 +31,7 @@ TEST(CliPredict, WritesTheMostLikelyTokenEveryTime) {
   }
 }
 
-TEST(CliPredict, TellsAStory) {
+TEST(CliPredict, ContinuesAStoryLikeTransformers) {
   const std::string model = shared_path("stories260K");
   if (model.empty()) GTEST_SKIP() << "no shared models here";
   const json report =
@@ -40,17 +40,17 @@ TEST(CliPredict, TellsAStory) {
   for (const json& token : report.at("models")[0].at("generated").at("tokens")) {
     ids.push_back(token.at("id"));
   }
-  // transformers' generate(do_sample=False).
+  // Expected tokens: generate(do_sample=False) of transformers.
   EXPECT_EQ(ids,
             (std::vector<int>{432, 383, 286, 261, 376, 298, 315, 421, 395, 317, 426, 338, 401, 396,
                               267, 337, 410, 408, 419, 292, 411, 322, 265, 282, 295, 433, 426, 385,
                               328, 432, 358, 394, 261, 370, 432, 352, 266, 268, 388, 426}));
 }
 
-TEST(CliPredict, WritesAsTransformersDoes) {
+TEST(CliPredict, GeneratesTheTokensOfTransformers) {
   const struct {
     const std::string& model;
-    std::vector<int> ids;  // of generate(do_sample=False) after "First Citizen:", in float32
+    std::vector<int> ids;  // generate(do_sample=False) after "First Citizen:", in float32
   } models[] = {
       {kShakespeareLlama, {199, 41,  359, 816, 259, 262, 316,  68,  311, 12, 526, 12,  299, 290,
                            430, 322, 830, 199, 67,  302, 80,   281, 306, 68, 288, 267, 262, 983,

@@ -1,5 +1,4 @@
-// Text that `predict --generate` writes, seen while it comes, where it is interrupted, and past a
-// model's context.
+// Text from `predict --generate`: streamed output, interrupts, and texts longer than the context.
 #include <csignal>
 
 #include "tests/support/program.h"
@@ -13,13 +12,13 @@ Words generate(const std::string& tokens, const Words& more = {}) {
   return Words{"predict", kGenerateLlama, "--text", "KING", "--generate", tokens} + more;
 }
 
-/// What a terminal shows, without its carriage returns.
+/// Terminal output without carriage returns.
 std::string shown(std::string text) {
   std::erase(text, '\r');
   return text;
 }
 
-/// The lines of a text as tables have them.
+/// The text with the indentation of tables.
 std::string indented(const std::string& text) {
   std::string out = "  ";
   for (const char byte : text) out += byte == '\n' ? "\n  " : std::string(1, byte);
@@ -33,7 +32,7 @@ std::string written_text(const std::string& tokens) {
 constexpr const char* kWritten = "generated\n";
 const RunOptions kTerminal = {.out = Reader::terminal, .environment = {{"NO_COLOR", "1"}}};
 
-TEST(CliGenerate, ATerminalShowsTheTextOnceAndThenTheRest) {
+TEST(CliGenerate, ATerminalShowsTheTextOnceBeforeTheTable) {
   const std::string out = shown(output_of(generate("60"), kTerminal));
   const std::string text = kWritten + indented(written_text("60")) + "\n\n";
   ASSERT_TRUE(out.starts_with(text)) << out;
@@ -42,7 +41,7 @@ TEST(CliGenerate, ATerminalShowsTheTextOnceAndThenTheRest) {
   EXPECT_TRUE(contains(table, "\ngenerated (60 tokens): above\nhidden states")) << table;
 }
 
-TEST(CliGenerate, OnlyTheTableOfATerminalShowsTextAsItComes) {
+TEST(CliGenerate, OnlyATableOnATerminalStreamsText) {
   for (const std::string format : {"json", "csv"}) {
     const Words command = generate("5", {"--format", format});
     EXPECT_EQ(shown(output_of(command, kTerminal)), shown(output_of(command)));
@@ -54,7 +53,7 @@ TEST(CliGenerate, OnlyTheTableOfATerminalShowsTextAsItComes) {
   EXPECT_FALSE(contains(output_of(generate("5")), "above"));
 }
 
-TEST(CliGenerate, ShowsIdsWhereNoTokenizerKnowsThem) {
+TEST(CliGenerate, ShowsIdsWithoutATokenizer) {
   const Words command = {"predict", data_path("forward/llama"), "--tokens", "3,4,5", "--generate",
                          "4"};
   const json tokens = report_of(command).at("models")[0].at("generated").at("tokens");
@@ -65,7 +64,7 @@ TEST(CliGenerate, ShowsIdsWhereNoTokenizerKnowsThem) {
 
 constexpr const char* kMany = "30000";  // takes minutes
 
-/// Interrupts it once it has shown some text, or, where it shows none, must have written some.
+/// Interrupts the command after it has printed some text, or after half a second if it prints none.
 RunResult interrupted(const Words& command, const RunOptions& options = {}) {
   RunningCommand run(command, options);
   const bool shows = options.out == Reader::terminal;
@@ -76,7 +75,8 @@ RunResult interrupted(const Words& command, const RunOptions& options = {}) {
   return run.wait();
 }
 
-/// That it is what was written at first, as a table has it, and nothing else.
+/// Checks that the output is a prefix of the expected text, formatted as in tables, and nothing
+/// else.
 void expect_only_text(const std::string& out, const std::string& end) {
   ASSERT_TRUE(out.starts_with(kWritten)) << out;
   ASSERT_TRUE(out.ends_with(end)) << out;
@@ -88,21 +88,21 @@ void expect_only_text(const std::string& out, const std::string& end) {
   EXPECT_FALSE(contains(text, "hidden states")) << text;
 }
 
-TEST(CliGenerate, AnInterruptLeavesWhatATerminalHasShown) {
+TEST(CliGenerate, AnInterruptKeepsTheTextShownOnATerminal) {
   const RunResult run = interrupted(generate(kMany), kTerminal);
   EXPECT_EQ(run.exit_code, 130) << run.err;
   EXPECT_EQ(run.err, "\nattnscope: interrupted\n");
   expect_only_text(shown(run.out), "\n");
 }
 
-TEST(CliGenerate, AnInterruptedTableIsTheTextSoFarAndSaysSo) {
+TEST(CliGenerate, AnInterruptedTableShowsTheTextSoFarWithANote) {
   const RunResult run = interrupted(generate(kMany));
   EXPECT_EQ(run.exit_code, 130) << run.err;
   EXPECT_TRUE(contains(run.err, "interrupted")) << run.err;
   expect_only_text(run.out, "\n(interrupted)\n");
 }
 
-TEST(CliGenerate, AnInterruptLeavesNothingOfOtherOutput) {
+TEST(CliGenerate, AnInterruptLeavesNoOutputInOtherFormats) {
   const TempFolder folder;
   const std::string file = (folder.path() / "out").string();
   for (const Words& more : {Words{"--format", "json"}, Words{"--format", "csv"},
@@ -114,7 +114,7 @@ TEST(CliGenerate, AnInterruptLeavesNothingOfOtherOutput) {
   }
 }
 
-TEST(CliGenerate, RefusesMoreTextThanTheMemoryHolds) {
+TEST(CliGenerate, RejectsMoreTextThanTheMemoryHolds) {
   expect_refusal(generate("1000000", {"--memory", "100M"}), 2,
                  {"--generate", "keys and values of 1000001 tokens", "--memory"});
 }

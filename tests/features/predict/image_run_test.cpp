@@ -1,4 +1,4 @@
-// Which text fits an image: scores of CLIP's and SigLIP's towers against transformers. Expected
+// Zero-shot image classification: scores of CLIP and SigLIP, compared with transformers. Expected
 // values: tools/golden_images.py.
 #include "attnscope/features/predict/image_run.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace test;
 
-TEST(ImagePrediction, ScoresOfTextsAreTransformers) {
+TEST(ImagePrediction, ScoresEqualTransformers) {
   for (const std::string name : {"clip", "siglip-compared"}) {
     const auto folder = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/stacks" / name;
     const Checkpoint golden = Checkpoint::open(folder / "images.safetensors");
@@ -48,7 +48,8 @@ TEST(ImagePrediction, ScoresOfTextsAreTransformers) {
         const auto id = static_cast<std::size_t>(expect<std::int64_t>(row, "label_id"));
         const auto score = static_cast<double>(of_image[id]);
         const auto logit = expect<double>(row, "logit");
-        // Both towers' errors, relative to scores that are products of unit vectors times a scale.
+        // Errors of both towers, relative to scores, which are dot products of unit vectors times a
+        // scale.
         EXPECT_NEAR(logit, score, 1e-4 * (1 + std::abs(score)));
         EXPECT_LE(logit, last);
         last = logit;

@@ -1,4 +1,5 @@
-// `--token` and `--against` of `predict --attribution`, and answers of prompts: one token each.
+// `--token` and `--against` of `predict --attribution`, and the answers of prompts, each of which
+// must be one token.
 #include "tests/support/refusals.h"
 
 namespace attnscope::test {
@@ -6,7 +7,8 @@ namespace {
 
 class NamedToken : public testing::Test {
  protected:
-  /// A model whose tokenizer has few words and, unlike bytes, none for others.
+  /// A model whose tokenizer has only a few words and, unlike byte tokenizers, no tokens for
+  /// others.
   NamedToken() {
     const std::filesystem::path examples = source_path("examples/shakespeare-gpt2");
     std::filesystem::create_directory(folder_.path() / "words");
@@ -35,7 +37,7 @@ class NamedToken : public testing::Test {
   const Words words_ = {"predict", model_, "--text", "to be or not to", "--attribution"};
 };
 
-TEST_F(NamedToken, UnknownTextIsRefusedWithItsPieces) {
+TEST_F(NamedToken, RejectsUnknownTextAndShowsItsTokens) {
   const std::string prompt = R"({"clean": "to be", "correct": "zzz", "incorrect": "not"})";
   const std::string prompts = folder_.write("p.jsonl", prompt).string();
   expect_refusals(
@@ -52,7 +54,7 @@ TEST_F(NamedToken, UnknownTextIsRefusedWithItsPieces) {
                  {"line 1: 'right': 'zzz' is unknown to the tokenizer of words"});
 }
 
-TEST_F(NamedToken, AnIdIsTheTokenOfItsText) {
+TEST_F(NamedToken, AnIdEqualsTheTokenOfItsText) {
   EXPECT_EQ(attributed({"--token", "2", "--against", "4"}),
             attributed({"--token", "be", "--against", "not"}));
   expect_refusal(words_ + Words{"--token", "1024"}, kUsage,
@@ -63,7 +65,7 @@ TEST_F(NamedToken, AnIdIsTheTokenOfItsText) {
   expect_refusal(no_tokenizer + Words{"be"}, kUsage, {"tokenizer.json"});
 }
 
-TEST_F(NamedToken, NotesSayHowATextIsRead) {
+TEST_F(NamedToken, NotesHowATextIsTokenized) {
   const Words json_rows = {"--format", "json"};
   EXPECT_TRUE(contains(run_attnscope(words_ + Words{"--token", "Be"} + json_rows).err,
                        "--token: 'Be' is encoded as 'be' by the tokenizer of words"));

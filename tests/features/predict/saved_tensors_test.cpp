@@ -1,4 +1,4 @@
-// What `predict --save` saves is what transformers gives.
+// `predict --save` saves the tensors that transformers returns.
 #include <cmath>
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The ids of sequence 0 of a golden file, as they are typed.
+/// The token ids of sequence 0 of a golden file, formatted for the command line.
 std::string golden_tokens(const fs::path& expected) {
   const std::string file = read_file(expected);
   std::uint64_t length = 0;
@@ -37,10 +37,10 @@ void expect_near(const std::vector<double>& got, const std::vector<double>& want
   EXPECT_LE(difference, share_of_largest * largest) << what;
 }
 
-/// Folders whose weights and config.json are one model.
+/// Folders whose weights and config.json form one model.
 class SavedRuns : public testing::TestWithParam<const char*> {};
 
-TEST_P(SavedRuns, HoldWhatTransformersGives) {
+TEST_P(SavedRuns, EqualTransformers) {
   const fs::path folder = tiny_model(GetParam()), expected = folder / "expected.safetensors";
   const TempFolder out;
   const std::string file = (out.path() / "run.safetensors").string();

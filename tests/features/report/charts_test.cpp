@@ -1,4 +1,4 @@
-// `report --charts`: files of charts beside the page, or instead of it.
+// `report --charts`: chart files next to the HTML page, or without a page.
 #include <gtest/gtest.h>
 
 #include "attnscope/base/error.h"
@@ -24,7 +24,7 @@ class CliCharts : public testing::Test {
  protected:
   std::string path(const char* name) const { return (folder_.path() / name).string(); }
 
-  /// A run to success, which prints nothing but how many charts there are.
+  /// Runs the command successfully. Its only message is the number of charts.
   Words charts_of(const Words& more) {
     const RunResult run = run_attnscope(
         Words{"report", model_, "--tokens", "1,2,3,4", "--charts", path("charts")} + more);
@@ -38,7 +38,7 @@ class CliCharts : public testing::Test {
   std::string model_ = tiny_model("gpt2"), said_;
 };
 
-TEST_F(CliCharts, WithoutAPageOrScriptsTheErrorSaysHowToGetThem) {
+TEST_F(CliCharts, WithoutChartSupportTheErrorNamesTheFix) {
   if (draws_charts()) GTEST_SKIP() << "this build draws charts";
   expect_refusal({"report", model_, "--charts", path("charts")}, 5, {"--charts", "install"});
   EXPECT_TRUE(files_in(folder_.path()).empty());
@@ -82,7 +82,7 @@ TEST_F(CliCharts, AFolderThatCannotBeIsKnownBeforeTheWork) {
   EXPECT_EQ(files_in(folder_.path()), Words{"file"});
 }
 
-TEST_F(CliCharts, OneOfPageAndChartsIsNeeded) {
+TEST_F(CliCharts, RequiresAPageOrCharts) {
   expect_refusal({"report", model_}, 2, {"--out", "--charts"});
   expect_refusal({"report", model_, "-o", path("x"), "--charts", path("x")}, 2, {"--out"});
 }

@@ -1,4 +1,4 @@
-// `report`: the numbers of other commands, in one page that holds nothing else that runs.
+// `report`: the numbers of other commands in a self-contained page with a single script.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -18,7 +18,7 @@ int count_of(const std::string& text, const std::string& pattern) {
   return static_cast<int>(std::distance(std::sregex_iterator(text.begin(), text.end(), regex), {}));
 }
 
-TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
+TEST(CliReport, ContainsTheRowsOfTheOtherCommands) {
   const TempFolder folder;
   const std::string model = tiny_model("gpt2");
   const ReportPage page = report_page(folder, {model, "--tokens", "1,2,3,4,5"});
@@ -57,7 +57,8 @@ TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
           }
         } else if (name == "histogram") {
           EXPECT_EQ(packed["counts"], value["counts"]);
-          // Rows of one range share their edges, by which the page knows that they are comparable.
+          // Rows that share a range share their edges, which tells the page that they are
+          // comparable.
           EXPECT_EQ(packed["edges"], part["rows"][0]["histogram"]["edges"]);
           EXPECT_EQ(page.numbers(packed["edges"]).size(), value["edges"].size());
         } else if (!packed.is_object() || !packed.contains("at")) {
@@ -77,7 +78,7 @@ TEST(CliReport, HoldsTheRowsThatTheOtherCommandsPrint) {
                                              page.results["models"][0]["heads"].get<std::size_t>());
 }
 
-TEST(CliReport, KeepsWholeMapsOfBidirectionalAttention) {
+TEST(CliReport, KeepsFullMapsOfBidirectionalAttention) {
   const TempFolder folder;
   const std::string weights = read_file(data_path("forward/gemma3/model.safetensors"));
   for (const char* variant : {"both-ways", "bidirectional"}) {
@@ -86,7 +87,7 @@ TEST(CliReport, KeepsWholeMapsOfBidirectionalAttention) {
     const json config = config_of({.model = "gemma3", .name = variant});
     const std::filesystem::path model =
         folder.write("model/config.json", config.dump()).parent_path();
-    std::string notes;  // of norms on queries and keys
+    std::string notes;  // norms on queries and keys cause notes
     const ReportPage page = report_page(folder, {model.string(), "--tokens", "3,4,5,6"}, &notes);
     EXPECT_FALSE(contains(notes, "skipped analyses:")) << notes;
     EXPECT_EQ(page.results["models"][0]["causal"], false);
@@ -96,7 +97,7 @@ TEST(CliReport, KeepsWholeMapsOfBidirectionalAttention) {
   }
 }
 
-TEST(CliReport, ShowsTheCosinesOfEachHead) {
+TEST(CliReport, ContainsTheCosinesOfEachHead) {
   const TempFolder folder;
   const std::string model = tiny_model("gpt2");
   const ReportPage page = report_page(folder, {model, "--tokens", "1,2,3"});
@@ -118,7 +119,7 @@ TEST(CliReport, ShowsTheCosinesOfEachHead) {
   }
 }
 
-TEST(CliReport, TheCommandsThatItNamesPrintTheSameRows) {
+TEST(CliReport, NamedCommandsPrintTheSameRows) {
   const TempFolder folder;
   const ReportPage page = report_page(folder, {tiny_model("llama"), "--tokens", "1,2,3"});
   for (const json& part : page.results["reports"]) {
@@ -129,10 +130,10 @@ TEST(CliReport, TheCommandsThatItNamesPrintTheSameRows) {
   EXPECT_TRUE(page.results["command"].get<std::string>().starts_with("attnscope report "));
 }
 
-TEST(CliReport, HasOneScriptAndAPolicyWithoutExceptions) {
+TEST(CliReport, HasOneScriptAndAStrictContentSecurityPolicy) {
   const TempFolder folder;
   const std::string html = report_page(folder, {tiny_model("gpt2"), "--tokens", "1,2,3"}).html;
-  EXPECT_EQ(count_of(html, "<script"), 4);  // three hold data
+  EXPECT_EQ(count_of(html, "<script"), 4);  // three contain data
   EXPECT_EQ(count_of(html, "<script type=\"application/gzip;base64\""), 3);
   EXPECT_EQ(count_of(html, "default-src 'none'"), 1);
   EXPECT_EQ(count_of(html, "unsafe-"), 0);
@@ -140,7 +141,7 @@ TEST(CliReport, HasOneScriptAndAPolicyWithoutExceptions) {
   EXPECT_EQ(count_of(html, ">@@"), 0);
 }
 
-TEST(CliReport, AnalysesThatAModelCannotHaveAreLeftOutWithTheReason) {
+TEST(CliReport, SkipsUnsupportedAnalysesWithAReason) {
   const TempFolder folder;
   std::string notes;
   const ReportPage page = report_page(folder, {tiny_model("bert")}, &notes);
@@ -157,7 +158,7 @@ TEST(CliReport, AnalysesThatAModelCannotHaveAreLeftOutWithTheReason) {
   EXPECT_GT(page.part("induction")["rows"].size(), 0U) << "its tokens are ids";
 }
 
-TEST(CliReport, WithoutTensorsOfTheForwardPassWeightsAreShown) {
+TEST(CliReport, ShowsWeightsWithoutTensorsOfTheForwardPass) {
   const TempFolder folder;
   TinyLlama model(1);
   std::erase_if(model.tensors, [](const auto& tensor) { return contains(tensor.name, "norm"); });
@@ -173,7 +174,7 @@ TEST(CliReport, WithoutTensorsOfTheForwardPassWeightsAreShown) {
   EXPECT_TRUE(contains(notes, "norm")) << notes;
 }
 
-TEST(CliReport, PutsSeveralModelsOnOnePage) {
+TEST(CliReport, ShowsSeveralModelsOnOnePage) {
   const TempFolder folder;
   const ReportPage page =
       report_page(folder, {tiny_model("gpt2"), tiny_model("llama"), "--tokens", "1,2,3"});
@@ -185,11 +186,11 @@ TEST(CliReport, PutsSeveralModelsOnOnePage) {
   EXPECT_EQ(page.results["texts"].size(), 2U);
 }
 
-TEST(CliReport, LongTextsKeepSmallMapsAndSayHowToGetWholeOnes) {
+TEST(CliReport, LongTextsKeepSmallMapsAndNameTheCommandForFullOnes) {
   const TempFolder folder;
   std::string tokens = "1";
   for (int i = 0; i < 255; ++i) tokens += "," + std::to_string(i % 50);
-  // Two models have half of the room each: 36 heads of 256 * 257 / 2 bytes do not fit.
+  // Each of two models has half of the space: 36 heads of 256 * 257 / 2 bytes do not fit.
   std::string notes;
   const ReportPage page = report_page(folder,
                                       {kShakespeare, source_path("examples/shakespeare-llama"),
@@ -216,7 +217,7 @@ TEST(CliReport, LongTextsKeepSmallMapsAndSayHowToGetWholeOnes) {
   }
 }
 
-TEST(CliReport, WrongUseIsRefusedAtOnceAndLeavesNoFile) {
+TEST(CliReport, RejectsInvalidUseAtOnceAndLeavesNoFile) {
   const TempFolder folder;
   const std::string out = (folder.path() / "report.html").string();
   const std::string model = tiny_model("gpt2");
@@ -231,7 +232,7 @@ TEST(CliReport, WrongUseIsRefusedAtOnceAndLeavesNoFile) {
   EXPECT_TRUE(files_in(folder.path()).empty());
 }
 
-TEST(CliReport, AnInterruptEndsItWithinASecondAndLeavesNoFile) {
+TEST(CliReport, AnInterruptEndsTheRunWithinASecondAndLeavesNoFile) {
   const TempFolder folder, inputs;
   Words words = long_attention_run(inputs, 600);
   words.front() = "report";

@@ -1,4 +1,4 @@
-// Reports of models that read two texts, an image, or sound.
+// Reports of encoder-decoders, vision models and audio models.
 #include <cmath>
 
 #include "attnscope/page/encoding.h"
@@ -13,7 +13,7 @@ namespace {
 std::string stack_model(const std::string& name) { return data_path("stacks/" + name); }
 std::string picture(const std::string& name) { return data_path("images/" + name); }
 
-/// The entries of a list that are of a model.
+/// The entries of a list that belong to a model.
 json of_model(const ReportPage& page, const char* list, const std::string& model) {
   json found = json::array();
   for (const json& entry : page.results.at(list)) {
@@ -54,7 +54,7 @@ TEST(CliReportInput, ShowsMapsOfATargetOnItsSource) {
   EXPECT_TRUE(contains(page.results["command"].get<std::string>(), "--target-tokens 0,5,6,7"));
 }
 
-TEST(CliReportInput, ShowsAnImageAsTheModelReadIt) {
+TEST(CliReportInput, ShowsThePreprocessedImage) {
   const TempFolder folder;
   const ReportPage page = report_page(folder, {stack_model("vit"), "--image", picture("odd.png")});
   const json shown = of_model(page, "pictures", "vit").at(0);
@@ -69,7 +69,7 @@ TEST(CliReportInput, ShowsAnImageAsTheModelReadIt) {
   EXPECT_GT(page.part("attention")["rows"].at(0)["patch_distance"], 0);
 }
 
-TEST(CliReportInput, RegistersAreNamed) {
+TEST(CliReportInput, NamesRegisterTokens) {
   const TempFolder folder;
   const ReportPage page = report_page(
       folder, {stack_model("dinov2_with_registers"), "--pixel-values", picture("pixels.npy")});
@@ -78,7 +78,7 @@ TEST(CliReportInput, RegistersAreNamed) {
   EXPECT_EQ(names.at(1), "register 0");
 }
 
-TEST(CliReportInput, EachTowerTakesItsOwn) {
+TEST(CliReportInput, GivesEachTowerItsOwnInput) {
   const TempFolder folder;
   std::string notes;
   const ReportPage page = report_page(
@@ -87,7 +87,7 @@ TEST(CliReportInput, EachTowerTakesItsOwn) {
   EXPECT_EQ(of_model(page, "pictures", "clip:vision").size(), 1u);
 }
 
-TEST(CliReportInput, ShowsAudioInItsFrames) {
+TEST(CliReportInput, ShowsAudioInFrames) {
   const TempFolder folder;
   std::string notes;
   const ReportPage page = report_page(
@@ -98,7 +98,7 @@ TEST(CliReportInput, ShowsAudioInItsFrames) {
   EXPECT_GT(audio["seconds"], 0);
 }
 
-TEST(CliReportInput, ATargetOfAudioIsShownOnItsFrames) {
+TEST(CliReportInput, ShowsATargetOnTheFramesOfItsAudio) {
   const TempFolder folder;
   MediaInput features{.shape = {4, 20}, .values = {}};
   for (int at = 0; at < 80; ++at) features.values.push_back(std::sin(static_cast<float>(at)));
@@ -113,12 +113,12 @@ TEST(CliReportInput, ATargetOfAudioIsShownOnItsFrames) {
   EXPECT_FALSE(contains(notes, "missing target text")) << notes;
   const json text = of_model(page, "texts", "whisper:cross").at(0);
   EXPECT_EQ(text["tokens"].size(), 3u);
-  ASSERT_EQ(text["source"].size(), 10u);  // 0.2 s, two features a frame
+  ASSERT_EQ(text["source"].size(), 10u);  // 0.2 s, two features per frame
   EXPECT_EQ(text["source"].at(1)["text"], "0.02 s");
   EXPECT_EQ(of_model(page, "maps", "whisper:cross").at(0)["keys"], 10);
 }
 
-TEST(CliReportInput, WithoutAnImageOfAModelOfImagesItsWeightsAreShown) {
+TEST(CliReportInput, ShowsWeightsOfAVisionModelWithoutAnImage) {
   const TempFolder folder;
   std::string notes;
   const ReportPage page = report_page(folder, {stack_model("vit")}, &notes);
@@ -127,7 +127,7 @@ TEST(CliReportInput, WithoutAnImageOfAModelOfImagesItsWeightsAreShown) {
   EXPECT_EQ(page.models_with("attention"), Words{});
 }
 
-TEST(CliReportInput, RefusesWhatNoModelReads) {
+TEST(CliReportInput, RejectsInputsThatNoModelSupports) {
   const TempFolder folder;
   const std::string out = (folder.path() / "report.html").string();
   const std::string broken = folder.write("broken.png", "no picture").string();

@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// The rows of run_routing(), as text.
+/// The rows of run_routing() as text.
 std::vector<std::string> routing_rows(const Model& model, const std::vector<TokenIds>& sequences,
                                       const Context& context) {
   ReportCollector rows;
@@ -23,7 +23,7 @@ std::vector<std::string> routing_rows(const Model& model, const std::vector<Toke
 }
 
 struct FoundRouting {
-  std::vector<std::string> given, run;  // rows from what was seen, and of a run of their own
+  std::vector<std::string> given, run;  // rows from saved routing, and from a separate run
   bool runs_again = false;
 };
 
@@ -47,14 +47,14 @@ FoundRouting found_routing(const std::vector<TokenIds>& sequences,
   return found;
 }
 
-TEST(SavedRouting, OfOneTextNeedsNoRunOfItsOwn) {
+TEST(SavedRouting, OneTextNeedsNoSecondRun) {
   const FoundRouting found = found_routing({{3, 1, 4, 1, 5, 9, 2, 6}});
   EXPECT_FALSE(found.runs_again);
   EXPECT_EQ(found.run.size(), 3u) << "a row for each layer";
   EXPECT_EQ(found.given, found.run);
 }
 
-TEST(SavedRouting, OfManyTextsIsAddedUpInTheirOrder) {
+TEST(SavedRouting, ManyTextsAreSummedInOrder) {
   std::vector<TokenIds> sequences;
   for (std::int64_t first = 0; first < 150; ++first) {
     sequences.push_back({first % 40, (first * 7) % 40, 5, (first * 3) % 40, 9, 2, 6, 5, 3, 5});
@@ -64,13 +64,13 @@ TEST(SavedRouting, OfManyTextsIsAddedUpInTheirOrder) {
   EXPECT_EQ(found.given, found.run);
 }
 
-TEST(SavedRouting, IsSeenOfAllLayersWhereTheMapsOfOneAreMeasured) {
+TEST(SavedRouting, CoversAllLayersEvenIfMapsOfOneAreMeasured) {
   const FoundRouting found = found_routing({{3, 1, 4, 1, 5}}, {.ranges = {{0, 0}}});
   EXPECT_FALSE(found.runs_again);
   EXPECT_EQ(found.given, found.run);
 }
 
-TEST(SavedRouting, IsRunWhereNothingWasSeen) {
+TEST(SavedRouting, RunsTheModelIfNothingWasSaved) {
   const Model model =
       Model::open(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward/qwen2_moe");
   const SavedRouting held(model, {{1, 2, 3}});

@@ -1,11 +1,11 @@
-// Reports on examples: every part that runs the text counts the same tokens, as its command does.
+// Reports on examples: every section that runs the text scores the same positions as its command.
 #include "tests/features/attention/attention_model.h"
 #include "tests/support/report_page.h"
 
 namespace attnscope::test {
 namespace {
 
-TEST(ScoredReport, PartsCountTheChosenTokens) {
+TEST(ScoredReport, SectionsScoreTheSelectedPositions) {
   const TempFolder folder;
   const std::string shard =
       folder.write("tokens.bin", shard_bytes(random_tokens(160, 48))).string();
@@ -23,7 +23,7 @@ TEST(ScoredReport, PartsCountTheChosenTokens) {
       EXPECT_TRUE(contains(part["again"].get<std::string>(), "--score-positions 3-5"))
           << part["again"];
     }
-    // All 20 examples, of which each has three tokens that count.
+    // All 20 examples, each with three scored tokens.
     EXPECT_EQ(page.part("lens")["rows"].back()["predicted"], 60);
     EXPECT_EQ(page.part("lens")["rows"].back()["loss"],
               report_of(Words{"lens"} + text)["rows"].back()["loss"]);
@@ -37,7 +37,7 @@ TEST(ScoredReport, PartsCountTheChosenTokens) {
   }
 }
 
-/// A tiny Llama with a tokenizer of words.
+/// A tiny Llama with a word tokenizer.
 std::string llama_with_words(const TempFolder& folder) {
   for (const char* file : {"config.json", "model.safetensors"}) {
     std::filesystem::copy(tiny_model("llama") + "/" + file, folder.path() / file);
@@ -52,7 +52,7 @@ std::string llama_with_words(const TempFolder& folder) {
   return folder.path().string();
 }
 
-TEST(ScoredReport, PartsOfLinesAreOfTheSameLines) {
+TEST(ScoredReport, SectionsUseTheSameLines) {
   const TempFolder folder, model;
   std::string text, mask;
   for (int line = 0; line < 40; ++line) {
@@ -73,7 +73,7 @@ TEST(ScoredReport, PartsOfLinesAreOfTheSameLines) {
     EXPECT_EQ(part["parameters"]["score_positions"], "last") << id;
   }
   EXPECT_EQ(page.part("lens")["rows"].back()["predicted"], 40);
-  // A mask is of the report's own text, and not of the one that plans are made on.
+  // The mask belongs to the report's own text, not to the calibration text of plans.
   const std::string file_of_mask = folder.write("mask.txt", mask).string();
   const ReportPage masked = report_page(folder, report + Words{"--score-positions", file_of_mask});
   EXPECT_EQ(masked.part("lens")["parameters"]["score_positions"], "mask.txt");

@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-/// (3, rows, cols) of 8 bits each, all different from their neighbours.
+/// 8-bit values of shape (3, rows, cols). Adjacent values always differ.
 MediaInput numbers_of_pixels(std::int64_t rows, std::int64_t cols) {
   MediaInput image{.shape = {3, rows, cols}, .values = {}};
   for (std::int64_t at = 0; at < 3 * rows * cols; ++at) {
@@ -22,7 +22,7 @@ ImagePreparation preparation() {
           .deviation = std::array{0.229, 0.224, 0.225}};
 }
 
-/// As a model reads it.
+/// The values after the model's preprocessing.
 MediaInput prepared(MediaInput image) {
   const ImagePreparation how = preparation();
   const auto each = image.values.size() / 3;
@@ -39,7 +39,7 @@ int byte_at(const ShownImage& image, std::int64_t row, std::int64_t col, std::in
   return static_cast<unsigned char>(image.bytes.at(at));
 }
 
-TEST(ShownMedia, AnImageIsShownAsBeforeItsPreparation) {
+TEST(ShownMedia, ShowsAnImageAsBeforePreprocessing) {
   const MediaInput image = numbers_of_pixels(8, 12);
   const ShownImage shown =
       shown_image(prepared(image), {.before = 1, .rows = 2, .cols = 3}, 4, preparation());
@@ -55,7 +55,7 @@ TEST(ShownMedia, AnImageIsShownAsBeforeItsPreparation) {
   }
 }
 
-TEST(ShownMedia, WhatNoPatchCoversIsNotShown) {
+TEST(ShownMedia, OmitsPixelsOutsidePatches) {
   const ShownImage image = shown_image(prepared(numbers_of_pixels(9, 14)),
                                        {.before = 0, .rows = 2, .cols = 3}, 4, preparation());
   EXPECT_EQ(image.rows, 8);
@@ -63,14 +63,14 @@ TEST(ShownMedia, WhatNoPatchCoversIsNotShown) {
   EXPECT_EQ(byte_at(image, 1, 0, 0), 14 * 37 % 256) << "rows are those of the whole image";
 }
 
-TEST(ShownMedia, WithoutAPreparationNumbersAreStretched) {
+TEST(ShownMedia, StretchesValuesWithoutAPreprocessor) {
   const MediaInput image{.shape = {1, 1, 3}, .values = {-2, 0, 2}};
   const ShownImage shown = shown_image(image, {.before = 0, .rows = 1, .cols = 3}, 1, std::nullopt);
   const std::string gray = {0, 0, 0, '\x80', '\x80', '\x80', '\xFF', '\xFF', '\xFF'};
   EXPECT_EQ(shown.bytes, gray);
 }
 
-TEST(ShownMedia, LargeImagesAreMeansOfBlocks) {
+TEST(ShownMedia, AveragesBlocksOfLargeImages) {
   MediaInput image{.shape = {3, 1280, 1280}, .values = {}};
   for (std::int64_t at = 0; at < 3 * 1280 * 1280; ++at) {
     image.values.push_back(static_cast<float>(at % 2 == 0 ? 100 : 50));
@@ -82,7 +82,7 @@ TEST(ShownMedia, LargeImagesAreMeansOfBlocks) {
   EXPECT_EQ(shown.bytes, std::string(3 * 640 * 640, 75));
 }
 
-TEST(ShownMedia, AWaveIsAsLoudAsTheRootOfItsMeanSquare) {
+TEST(ShownMedia, ShowsTheRootMeanSquareOfAWave) {
   const MediaInput wave{.shape = {8}, .values = {3, -3, 0, 0, 0, 4, 1, -1}};
   const ShownAudio audio = shown_audio(wave, 4);
   EXPECT_DOUBLE_EQ(audio.seconds, 8 / 16000.0);
@@ -93,14 +93,14 @@ TEST(ShownMedia, AWaveIsAsLoudAsTheRootOfItsMeanSquare) {
   EXPECT_DOUBLE_EQ(audio.levels[3], 1 / 3.0);
 }
 
-TEST(ShownMedia, FeaturesAreShownFromTheirLeastToTheirLargestMean) {
+TEST(ShownMedia, ScalesFeaturesFromSmallestToLargestMean) {
   const MediaInput features{.shape = {2, 4}, .values = {-1, -1, 0, 0, -3, -3, 2, 4}};
   const ShownAudio audio = shown_audio(features, 2);
   EXPECT_DOUBLE_EQ(audio.seconds, 0.04);
   EXPECT_EQ(audio.levels, (std::vector<double>{0, 1}));
 }
 
-TEST(ShownMedia, SilenceHasNoLevel) {
+TEST(ShownMedia, ShowsSilenceAsZero) {
   EXPECT_EQ(shown_audio({.shape = {4}, .values = {0, 0, 0, 0}}, 2).levels,
             (std::vector<double>{0, 0}));
 }

@@ -1,5 +1,5 @@
-// `report` loses nothing without a word: each model is handled for itself, and what the page lacks
-// of one is a note, an entry that says why, and a command that brings it where one does.
+// `report` skips nothing silently. Each model is handled separately. For everything that the page
+// lacks, there is a note, an entry with the reason, and if possible a command that computes it.
 #include "tests/features/attention/attention_model.h"
 #include "tests/support/report_page.h"
 #include "tests/support/shell_words.h"
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 const Words kTextParts = {"attention", "attention_excluding_first", "maps"};
 const std::string kLeftOutLlama = source_path("examples/shakespeare-llama");
 
-/// A copy that can be changed.
+/// A copy that tests can change.
 std::string copy_of(const std::string& model, const fs::path& to) {
   fs::create_directories(to.parent_path());
   fs::copy(model, to, fs::copy_options::recursive);
@@ -23,7 +23,7 @@ std::string copy_of(const std::string& model, const fs::path& to) {
   return to.string();
 }
 
-TEST(ReportSkipped, OfTwoModelsTheOneThatCanBeRunIs) {
+TEST(ReportSkipped, RunsTheOneOfTwoModelsThatCanBeRun) {
   const TempFolder folder;
   for (const Words& text : {Words{}, Words{"--tokens", "5,7,99,3"}}) {
     std::string notes;
@@ -41,7 +41,7 @@ TEST(ReportSkipped, OfTwoModelsTheOneThatCanBeRunIs) {
   }
 }
 
-TEST(ReportSkipped, ABrokenTokenizerTakesTheTextsOfItsModelAlone) {
+TEST(ReportSkipped, ABrokenTokenizerAffectsOnlyItsModel) {
   const TempFolder folder;
   const std::string broken = copy_of(kShakespeare, folder.path() / "broken");
   folder.write("broken/tokenizer.json", "{\"version\": ");
@@ -50,13 +50,13 @@ TEST(ReportSkipped, ABrokenTokenizerTakesTheTextsOfItsModelAlone) {
   EXPECT_EQ(page.models_with("attention"), Words{"shakespeare-llama"});
   EXPECT_EQ(page.models_with("induction"), (Words{"broken", "shakespeare-llama"}));
   EXPECT_TRUE(contains(notes, "of broken: ") && contains(notes, "tokenizer.json")) << notes;
-  // Alone it is a report all the same, and the file is no error of the run.
+  // On its own, the model still gives a report, and the broken file does not fail the run.
   const ReportPage alone = report_page(folder, {broken}, &notes);
   EXPECT_EQ(alone.models_with("induction"), Words{"broken"});
   EXPECT_TRUE(contains(notes, "tokenizer.json")) << notes;
 }
 
-TEST(ReportSkipped, WhatWasSkippedIsANote) {
+TEST(ReportSkipped, NotesWhatWasSkipped) {
   const TempFolder folder;
   TinyLlama model;
   set_element(model.attention(1, 'q'), 5, 3, std::nanf(""));
@@ -66,14 +66,14 @@ TEST(ReportSkipped, WhatWasSkippedIsANote) {
   EXPECT_TRUE(contains(notes, "first: q of layer 1: holds NaN or Inf")) << notes;
 }
 
-TEST(ReportSkipped, QuietSaysNothing) {
+TEST(ReportSkipped, QuietPrintsNothing) {
   const TempFolder folder;
   EXPECT_EQ(output_of({"report", tiny_model("gpt2"), "--quiet", "-o",
                        (folder.path() / "report.html").string()}),
             "");
 }
 
-TEST(ReportSkipped, ATextThatCannotBeReadIsAnError) {
+TEST(ReportSkipped, AnUnreadableTextIsAnError) {
   const TempFolder folder;
   const std::string out = (folder.path() / "report.html").string();
   const std::string latin = folder.write("latin.txt", "caf\xe9").string();
@@ -87,7 +87,7 @@ TEST(ReportSkipped, ATextThatCannotBeReadIsAnError) {
   EXPECT_FALSE(fs::exists(out));
 }
 
-/// Runs every command that a report names, as a shell would, in a folder of its own.
+/// Runs every command that a report names in a shell, in a separate folder.
 void expect_that_commands_run(const Words& models_and_text) {
   const TempFolder folder;
   std::string notes;
@@ -107,13 +107,13 @@ void expect_that_commands_run(const Words& models_and_text) {
   }
 }
 
-TEST(ReportSkipped, EveryCommandThatIsNamedRuns) {
+TEST(ReportSkipped, EveryNamedCommandRuns) {
   expect_that_commands_run({tiny_model("gpt2"), kShakespeare});
 }
 
-// The same of many models: they take a minute.
+// The same for many models, which takes a minute.
 
-TEST(ReportCommands, EveryCommandThatTheExamplesNameRuns) {
+TEST(ReportCommands, EveryNamedCommandRunsForTheExamples) {
   expect_that_commands_run({kShakespeare});
   expect_that_commands_run({kLeftOutLlama, "--layers", "1-2"});
   expect_that_commands_run({kShakespeare, kLeftOutLlama, "--text",
@@ -123,9 +123,9 @@ TEST(ReportCommands, EveryCommandThatTheExamplesNameRuns) {
   expect_that_commands_run({kShakespeare, kLeftOutLlama, "--tokens", tokens, "--maps", "0,0"});
 }
 
-TEST(ReportCommands, EveryCommandThatIsNamedOfOddModelsRuns) {
+TEST(ReportCommands, EveryNamedCommandRunsForUnusualModels) {
   const TempFolder folder;
-  const std::string tiny = tiny_model("gpt2");  // of 16 positions, without a tokenizer
+  const std::string tiny = tiny_model("gpt2");  // 16 positions, no tokenizer
   for (const char* model : {"gpt2", "bert", "roberta", "opt", "daisy_gpt2", "llama-body"}) {
     expect_that_commands_run({tiny_model(model)});
   }
@@ -149,7 +149,7 @@ TEST(ReportCommands, EveryCommandThatIsNamedOfOddModelsRuns) {
   expect_that_commands_run({all_nan.write(folder, "all-nan"), "--tokens", "1,2"});
 }
 
-TEST(ReportCommands, CommandsNameFoldersAsAShellReadsThem) {
+TEST(ReportCommands, QuotesFolderNamesForTheShell) {
   const TempFolder folder;
   for (const char* name :
        {"with space", "$HOME", "`id`", "it's", "a\"b", "a;b&c|d", "#x", "~root", "-dash",
@@ -171,7 +171,7 @@ TEST(ReportCommands, CommandsNameFoldersAsAShellReadsThem) {
   }
 }
 
-TEST(ReportCommands, EveryCommandThatTrainedModelsNameRuns) {
+TEST(ReportCommands, EveryNamedCommandRunsForTrainedModels) {
   for (const char* name :
        {"capp-gpt2", "daisy-tiny/checkpoint.pt", "rxnmapper-albert", "stories260K"}) {
     const std::string model = source_path(std::string("../shared/models/") + name);

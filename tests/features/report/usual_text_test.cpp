@@ -1,5 +1,4 @@
-// Which text models are run on where none is given, and what is said of texts that a tokenizer does
-// not know.
+// The default text of reports, and the notes about texts with unknown tokens.
 #include "tests/features/attention/attention_model.h"
 #include "tests/serve/server.h"
 #include "tests/support/report_page.h"
@@ -7,7 +6,8 @@
 namespace attnscope::test {
 namespace {
 
-/// A model of 16 positions and 48 token ids, with a tokenizer of whole words; 0 is the unknown one.
+/// A model with 16 positions and 48 token ids, and a tokenizer of whole words. Id 0 is the unknown
+/// token.
 std::string model_of_words(const TempFolder& folder, const std::string& name, const json& words) {
   std::filesystem::copy(tiny_model("gpt2"), folder.path() / name);
   json vocabulary = words;
@@ -48,9 +48,9 @@ TEST(CliReportText, IsCutToThePositionsOfTheModel) {
   EXPECT_EQ(page.results["skipped"], json::array());
 }
 
-/// How far the names of directions hold is said of a text that was given, and not of the usual one,
-/// which is short.
-TEST(CliReportText, IsTheTextThatCorrelationsAreMeasuredOn) {
+/// The text correlation of directions is measured on a given text only. The default text is too
+/// short.
+TEST(CliReportText, MeasuresTextCorrelationOnAGivenTextOnly) {
   const TempFolder folder;
   const std::string model = model_of_words(folder, "m", known_words());
   std::string notes;
@@ -81,7 +81,7 @@ TEST(CliReportText, IsCutToTheContextOfAModelWithoutLearnedPositions) {
   EXPECT_EQ(page.part("induction")["parameters"]["length"], 12);
 }
 
-TEST(CliReportText, IsCutBeforeATokenThatTheModelDoesNotHave) {
+TEST(CliReportText, IsCutBeforeATokenOutsideTheVocabulary) {
   const TempFolder folder;
   json words = known_words();
   words["tired"] = 48;
@@ -95,7 +95,7 @@ TEST(CliReportText, IsCutBeforeATokenThatTheModelDoesNotHave) {
   EXPECT_TRUE(contains(notes, "16 positions and 48 tokens")) << notes;
 }
 
-TEST(CliReportText, IsNotUsedWhereMostOfItIsUnknown) {
+TEST(CliReportText, IsNotUsedIfMostOfItIsUnknown) {
   const TempFolder folder;
   const json half = {{"Alice", 1},   {"beginning", 2}, {"get", 3}, {"tired", 4},
                      {"sitting", 5}, {"her", 6},       {"on", 7},  {"bank", 8}};
@@ -113,7 +113,7 @@ TEST(CliReportText, IsNotUsedWhereMostOfItIsUnknown) {
       << notes;
 }
 
-TEST(CliReportText, AnUnknownTextIsNotedWhereverItIsGiven) {
+TEST(CliReportText, NotesUnknownTokensForEveryTextOption) {
   const TempFolder folder;
   const std::string model = model_of_words(folder, "m", known_words());
   const std::string note =
@@ -141,7 +141,7 @@ TEST(CliReportText, AnUnknownTextIsNotedWhereverItIsGiven) {
   EXPECT_EQ(page.part("attention")["notes"], json::array({note}));
 }
 
-TEST(CliReportText, AServedPageSaysItToo) {
+TEST(CliReportText, AServedPageShowsTheNotesToo) {
   const TempFolder folder;
   const Server server({model_of_words(folder, "m", known_words()), tiny_model("llama")});
   const json job = server.finished(server.start("/api/attention", {{"text", "C Alice O"}}));
@@ -151,10 +151,10 @@ TEST(CliReportText, AServedPageSaysItToo) {
       << "attention, what each layer would foretell, token by token, and what parts are worth";
   EXPECT_TRUE(contains(results["reports"][0]["notes"].dump(), "2 of 3 tokens are unknown"));
   EXPECT_TRUE(contains(results["skipped"].dump(), "tokenizer")) << results["skipped"];
-  // Another text takes the place of what was left out, too.
+  // Another text replaces the skipped entries, too.
   server.finished(server.start("/api/attention", {{"tokens", "1,2,3"}}));
   const json after = server.get("/api/results");
-  EXPECT_EQ(after["reports"].size(), 8u);  // all four, of both models
+  EXPECT_EQ(after["reports"].size(), 8u);  // all four sections for both models
   EXPECT_EQ(after["skipped"], json::array());
 }
 

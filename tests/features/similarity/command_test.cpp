@@ -1,4 +1,4 @@
-// `similarity` as a whole command: rows, options, edges.
+// The `similarity` command: rows, options, edge cases.
 #include <limits>
 
 #include "tests/support/program.h"
@@ -19,7 +19,7 @@ std::string with_zero_rows(const TempFolder& folder, const std::string& name, ch
   return model.write(folder, name);
 }
 
-TEST(CliSimilarity, RowsHaveTheFieldsOfTheContract) {
+TEST(CliSimilarity, RowsHaveTheDocumentedFields) {
   const TempFolder folder;
   const json report = report_of({"similarity", TinyLlama().write(folder, "m")});
   EXPECT_EQ(report["command"], "similarity");
@@ -37,7 +37,7 @@ TEST(CliSimilarity, RowsHaveTheFieldsOfTheContract) {
   }
 }
 
-TEST(CliSimilarity, HistogramsHoldEveryPair) {
+TEST(CliSimilarity, HistogramsContainEveryPair) {
   const TempFolder folder;
   const std::string model = TinyLlama().write(folder, "m");
   for (const Words& bins :
@@ -54,11 +54,11 @@ TEST(CliSimilarity, HistogramsHoldEveryPair) {
   }
 }
 
-TEST(CliSimilarity, ZeroVectorsAreLeftOutAndCounted) {
+TEST(CliSimilarity, SkipsAndCountsZeroVectors) {
   const TempFolder folder;
   const std::string model = with_zero_rows(folder, "m", 'k', {0, 1, 2, 6});
   const json rows = report_of({"similarity", model, "--layers", "0", "--matrix", "k"})["rows"];
-  const int pairs[] = {3, 3, 6};  // one row is left of the first head, three of the second
+  const int pairs[] = {3, 3, 6};  // one row remains in the first head, three in the second
   for (std::size_t scope = 0; scope < 3; ++scope) {
     EXPECT_EQ(rows[scope]["zero_vectors"], 4);
     EXPECT_EQ(rows[scope]["pairs"], pairs[scope]);
@@ -78,7 +78,7 @@ TEST(CliSimilarity, ZeroVectorsAreLeftOutAndCounted) {
   output_of({"similarity", zero, "--overlap", "--layers", "0"});
 }
 
-TEST(CliSimilarity, OneHeadHasNoPairsAcross) {
+TEST(CliSimilarity, OneHeadHasNoPairsBetweenHeads) {
   const TempFolder folder;
   TinyLlama model(1);
   model.config["num_attention_heads"] = 1;
@@ -117,7 +117,7 @@ TEST(CliSimilarity, DuplicateHeadsOverlapFully) {
   EXPECT_TRUE(contains(table, "(1, 3)")) << table;
 }
 
-TEST(CliSimilarity, OneHeadsMatrixHasARowForEachOfItsRows) {
+TEST(CliSimilarity, TheMatrixOfOneHeadHasARowPerVector) {
   const json report =
       report_of({"similarity", data_path("gpt2"), "--matrix", "v", "--head-matrix", "-1,2"});
   const std::size_t size = report["rows"].size();
@@ -140,7 +140,7 @@ TEST(CliSimilarity, OneHeadsMatrixHasARowForEachOfItsRows) {
   EXPECT_TRUE(csv.has("values_" + std::to_string(size - 1)));
 }
 
-TEST(CliSimilarity, AHeadThatKeysLackIsSaid) {
+TEST(CliSimilarity, NotesAHeadThatKeysDoNotHave) {
   const TempFolder folder;
   const std::string model = TinyLlama().write(folder, "m");
   const RunResult run = run_attnscope({"similarity", model, "--head-matrix", "0,3"});
@@ -149,7 +149,7 @@ TEST(CliSimilarity, AHeadThatKeysLackIsSaid) {
   EXPECT_FALSE(contains(run.out, "k of layer")) << run.out;
 }
 
-TEST(CliSimilarity, WrongOptionsAreRefused) {
+TEST(CliSimilarity, RejectsInvalidOptions) {
   const TempFolder folder;
   const std::string model = TinyLlama().write(folder, "m");
   expect_refusal({"similarity", model, "--matrix", "o"}, 2, {"--matrix", "'o'"});
@@ -165,7 +165,7 @@ TEST(CliSimilarity, WrongOptionsAreRefused) {
   expect_refusal({"similarity", model, "--bins", "x"}, 2, {"--bins"});
 }
 
-TEST(CliSimilarity, WhatIsNotFiniteIsSkipped) {
+TEST(CliSimilarity, SkipsMatricesWithNanOrInf) {
   const TempFolder folder;
   TinyLlama model;
   set_element(model.attention(0, 'q'), 5, 3, std::numeric_limits<float>::quiet_NaN());
@@ -177,12 +177,12 @@ TEST(CliSimilarity, WhatIsNotFiniteIsSkipped) {
     EXPECT_TRUE(contains(report["skipped"][0]["reason"].get<std::string>(), "NaN or Inf"));
     output_of(Words{"similarity", path} + mode);
   }
-  // The other heads of the matrix can be looked at.
+  // The other heads of the matrix can be analyzed.
   EXPECT_EQ(report_of({"similarity", path, "--head-matrix", "0,0"})["skipped"].size(), 0u);
   EXPECT_EQ(report_of({"similarity", path, "--head-matrix", "0,1"})["skipped"].size(), 1u);
 }
 
-TEST(CliSimilarity, ThreadsChangeNoByte) {
+TEST(CliSimilarity, ThreadsDoNotChangeTheOutput) {
   for (const Words& mode :
        {Words{"--histogram", "--bins", "fd"}, Words{"--overlap"}, Words{"--head-matrix", "0,1"}}) {
     const Words command =
@@ -192,7 +192,7 @@ TEST(CliSimilarity, ThreadsChangeNoByte) {
   }
 }
 
-TEST(CliSimilarity, TheTableHasAColumnForEachScope) {
+TEST(CliSimilarity, TheTableHasAColumnPerScope) {
   const std::string table = output_of({"similarity", data_path("llama"), "--matrix", "k"});
   const Words lines = lines_of(table);
   EXPECT_EQ(words_of(lines[2]), (Words{"layer", "k", "within", "k", "across", "k", "all"}))

@@ -27,7 +27,7 @@ double naive_cosine(const Matrix<double>& matrix, std::int64_t a, std::int64_t b
   return product / std::sqrt(first * second);
 }
 
-/// By scope, from the definition; zero rows left out.
+/// Cosines per scope by definition, without zero rows.
 std::array<std::vector<double>, 3> naive_scopes(const Matrix<double>& matrix,
                                                 std::int64_t head_rows) {
   std::array<std::vector<double>, 3> scopes;
@@ -64,7 +64,7 @@ void expect_cosines_as_defined(const Matrix<double>& matrix, std::int64_t head_r
   }
 }
 
-TEST(Similarity, IsAsDefinedForManyShapes) {
+TEST(Similarity, MatchesTheDefinitionForManyShapes) {
   const struct {
     std::int64_t rows, cols, head_rows;
   } shapes[] = {{12, 8, 4}, {1, 5, 1},     {6, 1, 3},     {7, 9, 7},
@@ -75,12 +75,12 @@ TEST(Similarity, IsAsDefinedForManyShapes) {
   }
 }
 
-TEST(Similarity, LeavesZeroVectorsOutAndCountsThem) {
+TEST(Similarity, SkipsAndCountsZeroVectors) {
   Matrix<double> matrix = gaussian_matrix(12, 5, 7);
   for (const std::int64_t row : {0, 4, 5, 6, 7, 11}) {
     for (std::int64_t col = 0; col < 5; ++col) matrix(row, col) = 0;
   }
-  expect_cosines_as_defined(matrix, 4);  // the second head is zero altogether
+  expect_cosines_as_defined(matrix, 4);  // the second head is zero
   EXPECT_EQ(cosine_similarity(std::as_const(matrix).view(), 4, {}).zero_vectors, 6);
 
   const Matrix<double> zero = test::zero_matrix(6, 4);
@@ -93,7 +93,7 @@ TEST(Similarity, LeavesZeroVectorsOutAndCountsThem) {
   }
 }
 
-TEST(Similarity, MeanOfAllPairsFollowsFromTheSumOfUnitVectors) {
+TEST(Similarity, MeanOverPairsFollowsFromTheSumOfUnitVectors) {
   const Matrix<double> matrix = gaussian_matrix(700, 30, 11);
   std::vector<double> sum(30, 0.0);
   for (std::int64_t row = 0; row < 700; ++row) {
@@ -109,7 +109,7 @@ TEST(Similarity, MeanOfAllPairsFollowsFromTheSumOfUnitVectors) {
   EXPECT_NEAR(*similarity.scopes[2].mean, (square - 700) / (700.0 * 699.0), 1e-14);
 }
 
-TEST(Similarity, FreedmanDiaconisBinsAreThoseOfAllPairsAtOnce) {
+TEST(Similarity, FreedmanDiaconisBinsEqualThoseOfAllPairsAtOnce) {
   const Matrix<double> matrix = gaussian_matrix(640, 24, 5);
   const Similarity similarity = cosine_similarity(matrix.view(), 32, kFreedmanDiaconis);
   auto expected = naive_scopes(matrix, 32);
@@ -134,7 +134,7 @@ TEST(Similarity, FreedmanDiaconisBinsAreThoseOfAllPairsAtOnce) {
   }
 }
 
-// Rows that are equal, opposite or at a right angle, whatever order BLAS sums in.
+// Equal, opposite or orthogonal rows are exact for any summation order of BLAS.
 TEST(Similarity, SimpleAnglesAreExact) {
   Matrix<double> matrix = gaussian_matrix(30, 17, 2);
   for (std::int64_t row = 1; row < 30; ++row) {
@@ -156,7 +156,7 @@ TEST(Similarity, SimpleAnglesAreExact) {
   EXPECT_EQ(similarity.scopes[2].histogram->counts(), std::vector<std::int64_t>{36});
 }
 
-TEST(Similarity, ScaleOfARowDoesNotMatter) {
+TEST(Similarity, DoesNotDependOnTheNormOfARow) {
   const Matrix<double> plain = gaussian_matrix(40, 13, 21);
   Matrix<double> scaled = gaussian_matrix(40, 13, 21);
   for (std::int64_t row = 0; row < 40; ++row) {

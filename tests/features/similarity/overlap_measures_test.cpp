@@ -12,12 +12,12 @@ namespace {
 
 using test::gaussian_matrix;
 
-/// Copies `from` into the rows of `to` that begin at `first`.
+/// Copies `from` into the rows of `to`, starting at row `first`.
 void put(Matrix<double>& to, std::int64_t first, const Matrix<double>& from) {
   std::copy_n(from.data(), from.rows() * from.cols(), &to(first, 0));
 }
 
-TEST(HeadOverlap, IsOneForHeadsThatSpanTheSameRows) {
+TEST(HeadOverlap, IsOneForHeadsThatSpanTheSameSpace) {
   Matrix<double> matrix(8, 20);
   const Matrix<double> head = gaussian_matrix(4, 20, 1);
   put(matrix, 0, head);
@@ -29,8 +29,9 @@ TEST(HeadOverlap, IsOneForHeadsThatSpanTheSameRows) {
   EXPECT_EQ(measured.ranks, (std::vector<std::int64_t>{4, 4}));
 }
 
-TEST(HeadOverlap, IsTheMeanSquaredCosineOfPlantedAngles) {
-  // Rows e1, e2 against cos(t) e1 + sin(t) e3, e4: the cosines of the angles are cos(t) and 0.
+TEST(HeadOverlap, IsTheMeanSquaredCosineOfKnownAngles) {
+  // Rows e1, e2 compared with cos(t) e1 + sin(t) e3, e4: the cosines of the principal angles are
+  // cos(t) and 0.
   Matrix<double> matrix = test::zero_matrix(4, 6);
   const double angle = 0.4;
   matrix(0, 0) = 2;
@@ -42,7 +43,7 @@ TEST(HeadOverlap, IsTheMeanSquaredCosineOfPlantedAngles) {
   EXPECT_NEAR(measured.overlap(0, 1), std::cos(angle) * std::cos(angle) / 2, 1e-14);
 }
 
-TEST(HeadOverlap, OfRandomHeadsIsAboutTheirShareOfTheWidth) {
+TEST(HeadOverlap, RandomHeadsOverlapByHeadDimOverHiddenSize) {
   const Matrix<double> matrix = gaussian_matrix(4 * 16, 128, 9);
   const HeadOverlap measured = head_overlap(matrix.view(), 16);
   for (std::int64_t a = 0; a < 4; ++a) {
@@ -53,14 +54,14 @@ TEST(HeadOverlap, OfRandomHeadsIsAboutTheirShareOfTheWidth) {
   }
 }
 
-// The space that a head of low rank spans, not what rounding adds to it.
-TEST(HeadOverlap, UsesTheRankThatAHeadHas) {
+// The subspace of a low-rank head must not include directions that come from rounding.
+TEST(HeadOverlap, UsesTheNumericalRankOfEachHead) {
   const std::int64_t d = 6, width = 24;
   const Matrix<double> basis = gaussian_matrix(3, width, 4);
   Matrix<double> matrix(3 * d, width);
   put(matrix, 0, test::naive_product(gaussian_matrix(d, 3, 5).view(), basis.view()));
   put(matrix, d, gaussian_matrix(d, width, 6));
-  put(matrix, d, basis);  // a full head whose first rows are the whole of the other
+  put(matrix, d, basis);  // a full-rank head that contains the row space of the first head
   put(matrix, 2 * d, test::zero_matrix(d, width));
   const HeadOverlap measured = head_overlap(std::as_const(matrix).view(), d);
   EXPECT_EQ(measured.ranks, (std::vector<std::int64_t>{3, 6, 0}));
@@ -70,14 +71,14 @@ TEST(HeadOverlap, UsesTheRankThatAHeadHas) {
   }
 }
 
-TEST(HeadOverlap, HeadsWiderThanTheModelSpanItAll) {
+TEST(HeadOverlap, HeadsWiderThanTheHiddenSizeSpanTheWholeSpace) {
   const Matrix<double> matrix = gaussian_matrix(10, 3, 8);
   const HeadOverlap measured = head_overlap(matrix.view(), 5);
   EXPECT_EQ(measured.ranks, (std::vector<std::int64_t>{3, 3}));
   EXPECT_NEAR(measured.overlap(0, 1), 1, 1e-13);
 }
 
-TEST(HeadOverlap, OneHeadOfOneRow) {
+TEST(HeadOverlap, SupportsOneHeadOfOneRow) {
   const Matrix<double> matrix = gaussian_matrix(1, 1, 8);
   const HeadOverlap measured = head_overlap(matrix.view(), 1);
   EXPECT_EQ(measured.overlap(0, 0), 1);

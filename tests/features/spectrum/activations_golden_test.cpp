@@ -1,5 +1,5 @@
-// `spectrum --activations` against NumPy in float64 (tools/golden_activations.py): what ranks
-// matrices have on a text.
+// `spectrum --activations` compared with float64 NumPy (tools/golden_activations.py): energy ranks
+// of matrices on a text.
 #include <filesystem>
 
 #include "tests/features/attention/attention_model.h"
@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The tiny model with a tokenizer of words: "w7" is token 7.
+/// The tiny model with a word tokenizer, in which "w7" is token 7.
 std::string tiny_with_words(const TempFolder& folder, const std::string& name) {
   const fs::path to = folder.path() / name;
   fs::create_directories(to);
@@ -36,13 +36,14 @@ Words activations_on(const TempFolder& folder, const json& golden) {
           "--quiet"};
 }
 
-/// Inputs are float32 sums of up to 40 products, which err by about √40 2^-24 of what they sum, and
-/// a share of the energy by at most four times the relative error of inputs. 1.5e-7 was seen.
+/// Inputs are float32 sums of up to 40 products, with a relative error of about √40 2^-24. An
+/// energy share has at most four times the relative error of the inputs. The largest observed error
+/// was 1.5e-7.
 constexpr double kShareError = 4 * 7 * 0x1p-24;
 
 json activation_goldens() { return json::parse(read_file(data_path("plan/activations.json"))); }
 
-TEST(ActivationsGolden, RanksOnATextAreNumPys) {
+TEST(ActivationsGolden, RanksOnATextEqualNumPy) {
   for (const json& golden : activation_goldens()) {
     SCOPED_TRACE(golden["model"].get<std::string>() + " " + golden["text"].get<std::string>());
     const TempFolder folder;
@@ -64,7 +65,7 @@ TEST(ActivationsGolden, RanksOnATextAreNumPys) {
   }
 }
 
-TEST(ActivationsGolden, TheBaselineIsThatOfTheWeightsAlone) {
+TEST(ActivationsGolden, BaselinesDependOnTheWeightsOnly) {
   const TempFolder folder;
   const json golden = activation_goldens()[0];
   Words words = activations_on(folder, golden);
@@ -77,7 +78,7 @@ TEST(ActivationsGolden, TheBaselineIsThatOfTheWeightsAlone) {
   }
 }
 
-TEST(ActivationsGolden, AShortTextIsSaidToBoundTheRanks) {
+TEST(ActivationsGolden, NotesThatAShortTextBoundsTheRanks) {
   for (const json& golden : activation_goldens()) {
     const TempFolder folder;
     Words words = activations_on(folder, golden);

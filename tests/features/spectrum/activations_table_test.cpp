@@ -1,4 +1,4 @@
-// The table of `spectrum --activations`: three ranks of each matrix, at the last threshold.
+// The table of `spectrum --activations`: three energy ranks per matrix, at the last threshold.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -27,7 +27,7 @@ Record row_on_text(std::int64_t layer, const std::string& matrix, std::int64_t o
           {"max_possible_rank", 64}};
 }
 
-TEST(ActivationTable, HasRanksOfWeightsOfWhatTheyGiveAndOfWhatTheyRead) {
+TEST(ActivationTable, ShowsRanksOfWeightsOutputsAndInputs) {
   Report report;
   report.command = "spectrum";
   report.parameters = {{"energy", std::vector<double>{0.9, 0.99}}, {"activations", "book.txt"}};

@@ -1,5 +1,6 @@
-// `spectrum` of every stack, matrix and head of models of several stacks, and of encoders of images
-// and sound, against what transformers' modules hold (tools/golden_encoder_decoders_towers.py).
+// `spectrum` of every stack, matrix and head of encoder-decoders, vision encoders and audio
+// encoders, compared with the weights of transformers' modules
+// (tools/golden_encoder_decoders_towers.py).
 #include <filesystem>
 #include <map>
 
@@ -8,7 +9,7 @@
 namespace attnscope::test {
 namespace {
 
-/// Ten digits are printed, of values of float64.
+/// float64 values are printed with ten digits.
 constexpr double kStackTolerance = 1e-9;
 
 std::vector<std::string> golden_stacks() {
@@ -37,7 +38,7 @@ class StacksGolden : public testing::TestWithParam<std::string> {
   json golden() const { return json::parse(read_file(folder() + "/golden.json")); }
 };
 
-TEST_P(StacksGolden, SpectraAreThoseOfTheModules) {
+TEST_P(StacksGolden, SpectraEqualThoseOfTheModules) {
   const json expected = golden();
   std::map<std::string, std::vector<double>> wanted;
   bool gated = false;
@@ -67,7 +68,7 @@ TEST_P(StacksGolden, SpectraAreThoseOfTheModules) {
   EXPECT_EQ(found, wanted.size());
 }
 
-TEST_P(StacksGolden, EveryTensorBelongsToOneStackAndIsNamed) {
+TEST_P(StacksGolden, EveryTensorBelongsToOneStackAndHasARole) {
   const json report = report_of({"info", folder()});
   std::int64_t parameters = 0;
   for (const json& model : report["models"]) parameters += model["parameters"].get<std::int64_t>();

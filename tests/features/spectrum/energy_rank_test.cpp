@@ -1,4 +1,4 @@
-// Energy ranks at their edges, and the sums that they are found in.
+// Energy ranks at thresholds and edge cases, and the cumulative sums from which they are computed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,9 +19,9 @@ std::vector<double> ones(std::int64_t count) {
   return std::vector<double>(static_cast<std::size_t>(count), 1.0);
 }
 
-// Equal values: the rank at t is the smallest r with r >= t n, also where t n is whole and both the
-// threshold and the sums are rounded.
-TEST(EnergyRank, OfTheIdentityIsExactAtTies) {
+// For n equal values, the rank at t is the smallest r with r >= t n. This must hold even if t n is
+// an integer and both the threshold and the sums are rounded.
+TEST(EnergyRank, IsExactAtTiesForTheIdentity) {
   for (std::int64_t size = 1; size <= 64; ++size) {
     const Matrix<double> identity = identity_matrix(size, size);
     const std::vector<double> computed = singular_values(identity.view()).values;
@@ -37,7 +37,7 @@ TEST(EnergyRank, OfTheIdentityIsExactAtTies) {
 }
 
 // The same for other equal values, whose squares and sums are not exact.
-TEST(EnergyRank, OfEqualValuesIsExactAtTies) {
+TEST(EnergyRank, IsExactAtTiesForEqualValues) {
   for (const double value : {0.1, 1.0 / 3, 1e-30, 1.7e30}) {
     for (const std::int64_t size : {10, 20, 50, 100, 1000, 4090}) {
       const std::vector<double> values(static_cast<std::size_t>(size), value);
@@ -47,8 +47,8 @@ TEST(EnergyRank, OfEqualValuesIsExactAtTies) {
   }
 }
 
-// Orthogonal matrices: equal values that differ in their last digits, as they are computed.
-TEST(EnergyRank, OfOrthogonalMatricesIsExactAtTies) {
+// Orthogonal matrices: the computed singular values are equal except for the last digits.
+TEST(EnergyRank, IsExactAtTiesForOrthogonalMatrices) {
   for (const std::int64_t size : {10, 20, 30, 40, 50, 60, 100, 200}) {
     const std::vector<double> planted = ones(size);
     for (const std::uint64_t seed : {1, 2, 3}) {
@@ -65,8 +65,8 @@ TEST(EnergyRank, OfOrthogonalMatricesIsExactAtTies) {
   }
 }
 
-TEST(EnergyRank, StepsWhereTheEnergyMeetsTheThreshold) {
-  // Squares 9, 0.9, 0.09 and 0.01 of 10: energies 0.9, 0.99, 0.999, 1.
+TEST(EnergyRank, ChangesWhereTheEnergyReachesTheThreshold) {
+  // Squares 9, 0.9, 0.09 and 0.01 of 10: cumulative energies 0.9, 0.99, 0.999, 1.
   const std::vector<double> values = {3, std::sqrt(0.9), 0.3, 0.1};
   EXPECT_EQ(energy_rank(values, 0.9), 1);
   EXPECT_EQ(energy_rank(values, 0.9 + 1e-9), 2);
@@ -77,7 +77,7 @@ TEST(EnergyRank, StepsWhereTheEnergyMeetsTheThreshold) {
   EXPECT_EQ(energy_rank(values, 0.999 + 1e-9), 4);
 }
 
-TEST(EnergyRank, AtThresholdsNearZeroAndOne) {
+TEST(EnergyRank, SupportsThresholdsNearZeroAndOne) {
   constexpr double kSmallest = std::numeric_limits<double>::denorm_min();
   constexpr double kBelowOne = 1 - 0x1p-53;
   for (const std::int64_t size : {1, 2, 64, 1000}) {
@@ -85,16 +85,16 @@ TEST(EnergyRank, AtThresholdsNearZeroAndOne) {
     EXPECT_EQ(energy_rank(ones(size), 1e-9), 1);
     EXPECT_EQ(energy_rank(ones(size), kBelowOne), size);
   }
-  const std::vector<double> one_ahead = {1, 1e-3};  // energy 1 - 1e-6 at the first
+  const std::vector<double> one_ahead = {1, 1e-3};  // energy 1 - 1e-6 at rank 1
   EXPECT_EQ(energy_rank(one_ahead, 1 - 2e-6), 1);
   EXPECT_EQ(energy_rank(one_ahead, 1 - 5e-7), 2);
   EXPECT_EQ(energy_rank(one_ahead, kBelowOne), 2);
-  // Zeros hold no energy at any threshold.
+  // Zeros have no energy at any threshold.
   const std::vector<double> with_zeros = {2, 1, 0, 0};
   EXPECT_EQ(energy_rank(with_zeros, kBelowOne), 2);
 }
 
-TEST(EnergyRank, IsOneForEachThresholdInTheOrderAsked) {
+TEST(EnergyRank, IsReportedPerThresholdInTheGivenOrder) {
   const std::vector<double> values = {4, 2, 1};
   const std::vector<double> thresholds = {0.99, 0.1, 0.8, 0.8};
   const SpectrumMeasures got = measure_spectrum(values, {3, 3}, thresholds);
@@ -104,7 +104,7 @@ TEST(EnergyRank, IsOneForEachThresholdInTheOrderAsked) {
 
 // ---- Cumulative energy --------------------------------------------------------------------------
 
-TEST(CumulativeEnergy, EndsAtOneAndNeverFalls) {
+TEST(CumulativeEnergy, EndsAtOneAndNeverDecreases) {
   const std::vector<double> by_hand = cumulative_energy(std::vector<double>{2, 1, 1, 0});
   const std::vector<double> expected = {4.0 / 6, 5.0 / 6, 1, 1};
   ASSERT_EQ(by_hand.size(), expected.size());
@@ -130,7 +130,7 @@ TEST(CumulativeEnergy, AgreesWithTheEnergyRanks) {
   const std::vector<double> values = geometric_values(50, 1e-3);
   const std::vector<double> energy = cumulative_energy(values);
   for (std::size_t rank = 2; rank <= values.size(); ++rank) {
-    // Half way up a step: its rank is that of the step's upper end.
+    // Halfway up a step, the rank is that of the step's upper end.
     const double between = (energy[rank - 2] + energy[rank - 1]) / 2;
     EXPECT_EQ(energy_rank(values, between), static_cast<std::int64_t>(rank));
   }

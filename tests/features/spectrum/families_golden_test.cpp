@@ -1,5 +1,6 @@
-// `spectrum` of every head and expert of families against tests/golden/families: what transformers'
-// own modules do to unit vectors (tools/golden_families.py).
+// `spectrum` of every head and expert of several model families, compared with
+// tests/golden/families: outputs of transformers' modules for unit vectors
+// (tools/golden_families.py).
 #include <filesystem>
 #include <map>
 
@@ -8,7 +9,7 @@
 namespace attnscope::test {
 namespace {
 
-/// Ten digits are printed, of values of float64.
+/// float64 values are printed with ten digits.
 constexpr double kFamilyTolerance = 1e-9;
 
 std::vector<std::string> golden_families() {
@@ -33,7 +34,7 @@ std::string key_of(const json& row) {
 
 class FamiliesGolden : public testing::TestWithParam<std::string> {};
 
-TEST_P(FamiliesGolden, HeadsAndExpertsAreWhatTheModulesDo) {
+TEST_P(FamiliesGolden, HeadsAndExpertsEqualThoseOfTheModules) {
   const json golden =
       json::parse(read_file(source_path("tests/golden/families/" + GetParam() + ".json")));
   std::map<std::string, std::vector<double>> wanted;

@@ -1,4 +1,4 @@
-// Rows of spectra: which fields they have, and in which order.
+// The fields of spectrum rows and their order.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-TEST(SpectrumFields, AreInTheirOrder) {
+TEST(SpectrumFields, AreInTheDocumentedOrder) {
   const std::vector<double> values = {4, 2, 1, 0};
   Record row = {{"layer", 3}};
   add_spectrum_fields(row, {values}, {6, 4},
@@ -46,7 +46,7 @@ TEST(SpectrumFields, AreInTheirOrder) {
   EXPECT_EQ(expect_vector<double>(row, "singular_values"), values);
 }
 
-TEST(SpectrumFields, LeaveOutWhatIsNotAsked) {
+TEST(SpectrumFields, OmitUnrequestedFields) {
   Record row;
   add_spectrum_fields(row, {{2, 1}}, {2, 2}, {.thresholds = {0.9}});
   EXPECT_EQ(row.find("singular_values"), nullptr);
@@ -56,7 +56,7 @@ TEST(SpectrumFields, LeaveOutWhatIsNotAsked) {
   EXPECT_EQ(*row.find("condition_number")->get<double>(), 2);
 }
 
-TEST(SpectrumFields, OfAZeroMatrixHoldNoNumberThatIsNotFinite) {
+TEST(SpectrumFields, AreFiniteForAZeroMatrix) {
   Record row;
   add_spectrum_fields(row, {{0, 0}}, {2, 5},
                       {.thresholds = {0.6, 0.9}, .ranks = {{"1", 1}}, .with_values = true});

@@ -1,4 +1,4 @@
-// Numerical ranks and small singular values of checkpoints: float64 ones are resolved to float64.
+// Numerical ranks and small singular values: float64 checkpoints are resolved to float64 precision.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ json spectrum_of_tensor(const TempFolder& folder, const TensorToWrite& tensor) {
   return report_of({"spectrum", path.string(), "--tensor", tensor.name, "--values"});
 }
 
-/// 16 rows and columns: LAPACK's roundings of them are a few 2^-52 of the largest value.
+/// For 16 rows and columns, LAPACK's rounding errors are a few 2^-52 of the largest value.
 void expect_values(const json& row, const std::vector<double>& expected, double largest) {
   const std::vector<double> got = row["singular_values"];
   ASSERT_EQ(got.size(), expected.size());
@@ -43,9 +43,9 @@ void expect_values(const json& row, const std::vector<double>& expected, double 
   }
 }
 
-TEST(CliFloat64Spectrum, CountsValuesAboveTheRoundingOfItsDtype) {
+TEST(CliFloat64Spectrum, CountsValuesAboveTheRoundingErrorOfTheDtype) {
   const TempFolder folder;
-  // 16 decades over 100 values. Those above 100 ε are counted: 13.65 decades of float64, 4.92 of
+  // 100 values span 16 decades. Values above 100 ε are counted: 13.65 decades in float64, 4.92 in
   // float32.
   const std::vector<double> planted = geometric_values(100, 1e-16);
   const Matrix<double> matrix = matrix_with_singular_values(100, 100, planted, /*seed=*/1);
@@ -59,13 +59,13 @@ TEST(CliFloat64Spectrum, CountsValuesAboveTheRoundingOfItsDtype) {
   EXPECT_EQ(rounded["numerical_rank"], rank_above(100 * 0x1p-23));
 }
 
-TEST(CliFloat64Spectrum, GivesConditionNumbersPastFloat32) {
+TEST(CliFloat64Spectrum, ReportsConditionNumbersBeyondFloat32) {
   const TempFolder folder;
   const Matrix<double> matrix =
       matrix_with_singular_values(16, 40, geometric_values(16, 1e-12), /*seed=*/1);
   const json row = spectrum_of_tensor(folder, float64_tensor("x", matrix))["rows"][0];
   EXPECT_EQ(row["numerical_rank"], 16);
-  // σ_16 errs by 16 · 2^-52, which is 0.4% of it.
+  // σ_16 has an error of 16 · 2^-52, which is 0.4% of it.
   EXPECT_NEAR(row["condition_number"], 1e12, 4e9);
   const json rounded = spectrum_of_tensor(folder, float32_tensor("x", matrix))["rows"][0];
   EXPECT_TRUE(rounded["condition_number"].is_null());
@@ -94,13 +94,13 @@ TEST(CliFloat64Spectrum, ResolvesHeadsAndCircuits) {
   for (std::int64_t head = 0; head < 4; ++head) {
     const auto queries = view.row_block(4 * head, 4);
     expect_values(row_of("q", head), jacobi_singular_values(queries), 1);
-    // Two query heads read one key head.
+    // Two query heads share one key head.
     const auto keys = k.view().row_block(4 * (head / 2), 4);
     std::vector<double> product =
         jacobi_singular_values(naive_product(queries.transposed(), keys).view());
     product.resize(4);
     expect_values(row_of("qk", head), product, 1);
-    // Beyond float32's resolution and within float64's.
+    // Below float32 resolution, but within float64 resolution.
     const json& own = row_of("qk", head);
     EXPECT_EQ(own["numerical_rank"],
               std::count_if(product.begin(), product.end(),
@@ -108,10 +108,10 @@ TEST(CliFloat64Spectrum, ResolvesHeadsAndCircuits) {
   }
 }
 
-TEST(CliFloat64Spectrum, OverlapsCountDirectionsAboveTheRoundingOfTheDtype) {
+TEST(CliFloat64Spectrum, OverlapsCountDirectionsAboveTheRoundingErrorOfTheDtype) {
   const TempFolder folder;
   TinyLlama model(1);
-  // Rows of different lengths that are orthogonal: the pivots are the lengths.
+  // Orthogonal rows of different norms, so the pivots are the norms.
   Matrix<double> q = zero_matrix(16, 16);
   for (std::int64_t row = 0; row < 16; ++row) q(row, row) = std::pow(1e-3, row % 4);
   const auto ranks_of = [&](const TensorToWrite& tensor) {

@@ -1,11 +1,11 @@
-// Attention beside Mamba, or in some layers alone, against tests/golden/hybrid: float64 NumPy on
-// the matrices of transformers' own modules (tools/golden_hybrid.py).
+// Models with attention next to Mamba, or in some layers only, compared with tests/golden/hybrid:
+// float64 NumPy on the matrices of transformers' modules (tools/golden_hybrid.py).
 #include "tests/support/program.h"
 
 namespace attnscope::test {
 namespace {
 
-/// Digits printed, and sums of some hundred products of float64.
+/// Rounding of printed digits, and of sums over some hundred float64 products.
 constexpr double kHybridTolerance = 1e-9;
 
 class HybridGolden : public testing::TestWithParam<const char*> {
@@ -15,7 +15,7 @@ class HybridGolden : public testing::TestWithParam<const char*> {
       read_file(source_path(std::string("tests/golden/hybrid/") + GetParam() + ".json")));
 };
 
-TEST_P(HybridGolden, SpectraAreThoseOfTheModulesThatAttend) {
+TEST_P(HybridGolden, SpectraEqualThoseOfTheAttentionModules) {
   for (const auto& [matrix, first] : golden_.begin()->items()) {
     SCOPED_TRACE(matrix);
     const json report =
@@ -36,8 +36,8 @@ TEST_P(HybridGolden, SpectraAreThoseOfTheModulesThatAttend) {
   }
 }
 
-/// Their experts read ten dimensions of a latent, not the stream's 24.
-TEST(HybridExperts, SpectraAreThoseOfTheModulesThatAreExpertsAlone) {
+/// These experts read ten dimensions of a latent, not the 24 of the residual stream.
+TEST(HybridExperts, SpectraEqualThoseOfExpertOnlyLayers) {
   const json golden =
       json::parse(read_file(source_path("tests/golden/hybrid/nemotron_h-experts.json")));
   for (const auto& [matrix, first] : golden.begin()->items()) {
@@ -49,7 +49,7 @@ TEST(HybridExperts, SpectraAreThoseOfTheModulesThatAreExpertsAlone) {
     const json report = report_of(command);
     std::size_t seen = 0;
     for (const json& row : report["rows"]) {
-      if (row.contains("experts")) continue;  // the summary of all
+      if (row.contains("experts")) continue;  // the summary of all experts
       const json& wanted = golden["3"][matrix][row.value("expert", 0)];
       ASSERT_EQ(row["singular_values"].size(), wanted.size());
       for (std::size_t value = 0; value < wanted.size(); ++value) {
@@ -62,7 +62,7 @@ TEST(HybridExperts, SpectraAreThoseOfTheModulesThatAreExpertsAlone) {
   }
 }
 
-TEST_P(HybridGolden, InfoNamesTheLayersThatAttend) {
+TEST_P(HybridGolden, InfoListsTheAttentionLayers) {
   const json facts = report_of({"info", folder_})["models"][0];
   std::vector<int> layers;
   for (const auto& [layer, matrices] : golden_.items()) layers.push_back(std::stoi(layer));

@@ -1,5 +1,5 @@
-// W_K over W_V of every checkpoint under tests/data against tests/golden/kv, which
-// tools/golden_random_baseline.py got from running the transformers modules.
+// W_K stacked on W_V for every checkpoint under tests/data, compared with tests/golden/kv. Those
+// values come from running the transformers modules (tools/golden_random_baseline.py).
 #include <cmath>
 
 #include "tests/support/program.h"
@@ -9,7 +9,7 @@ namespace {
 
 class KeysAndValuesGolden : public testing::TestWithParam<std::string> {};
 
-TEST_P(KeysAndValuesGolden, HasTheSpectraOfTheModelsMaps) {
+TEST_P(KeysAndValuesGolden, SpectraEqualThoseOfTheModules) {
   const json golden =
       json::parse(read_file(source_path("tests/golden/kv/" + GetParam() + ".json")));
   const json report = report_of({"spectrum", data_path(GetParam()), "--matrix", "kv", "--per-head",
@@ -20,13 +20,13 @@ TEST_P(KeysAndValuesGolden, HasTheSpectraOfTheModelsMaps) {
     SCOPED_TRACE("layer " + expected["layer"].dump() + ", head " + expected["head"].dump());
     ASSERT_EQ(row["shape"], expected["shape"]);
     for (const auto& [threshold, rank] : expected["energy_rank"].items()) {
-      if (rank.is_null()) continue;  // too near a step for rounding to leave it
+      if (rank.is_null()) continue;  // too close to a threshold, where rounding decides
       EXPECT_EQ(row["energy_rank"][threshold], rank) << threshold;
     }
     const std::vector<double> values = expected["singular_values"];
     const double first = values.front();
-    // An eigenvalue of the Gram matrix errs by δ = c (m + n) ε σ_1², its root by sqrt(δ) at most;
-    // 12 digits are printed.
+    // An eigenvalue of the Gram matrix has an error of δ = c (m + n) ε σ_1², and its square root at
+    // most sqrt(δ). 12 digits are printed.
     const double dimensions = row["shape"][0].get<double>() + row["shape"][1].get<double>();
     const double delta = 4 * dimensions * 0x1p-52;
     ASSERT_EQ(row["singular_values"].size(), values.size());
@@ -34,7 +34,8 @@ TEST_P(KeysAndValuesGolden, HasTheSpectraOfTheModelsMaps) {
       EXPECT_NEAR(row["singular_values"][index].get<double>(), values[index],
                   first * (std::min(delta * first / values[index], std::sqrt(delta)) + 5e-12));
     }
-    // Shares hang on squares, whose error is δ σ_1² each, over a sum of at least σ_1².
+    // Energy shares depend on squares, each with an error of δ σ_1², divided by a sum of at least
+    // σ_1².
     const double share = delta * static_cast<double>(values.size()) + 1e-11;
     const char* ranks[] = {"1", "0.1D", "1000000"};
     for (std::size_t index = 0; index < 3; ++index) {
@@ -48,7 +49,7 @@ TEST_P(KeysAndValuesGolden, HasTheSpectraOfTheModelsMaps) {
   }
 }
 
-TEST(StackedGoldenCases, AreAllThatThereAre) {
+TEST(StackedGoldenCases, CoverEveryCheckpoint) {
   Words expected;
   for (const std::string& name : data_names()) expected.push_back(name + ".json");
   EXPECT_EQ(files_in(source_path("tests/golden/kv")), sorted(expected));

@@ -1,4 +1,5 @@
-// Every measure by hand, its rules at the edges, and what may not change it.
+// Every measure compared with results by hand, its edge cases, and transformations that must not
+// change it.
 #include "attnscope/features/spectrum/measures.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ SpectrumMeasures measured_spectrum(const Matrix<double>& matrix) {
 
 // ---- By hand ------------------------------------------------------------------------------------
 
-TEST(Spectrum, MeasuresByHand) {
+TEST(Spectrum, MatchesResultsByHand) {
   // Σσ² = 21, Σσ = 7, Σσ⁴ = 273; energies 16/21 = 0.76, 20/21 = 0.95, 1.
   const std::vector<double> values = {4, 2, 1, 0};
   const SpectrumMeasures got = measure_spectrum(values, {6, 4}, kThresholds);
@@ -43,13 +44,13 @@ TEST(Spectrum, MeasuresByHand) {
   EXPECT_FALSE(got.condition_number.has_value());
 }
 
-TEST(Spectrum, MeasuresOfAPlantedMatrix) {
+TEST(Spectrum, MeasuresAMatrixWithKnownSingularValues) {
   const std::vector<double> planted = {4, 2, 1};
   for (const auto& [rows, cols] : {std::pair{6, 3}, {3, 6}, {3, 3}, {3, 500}}) {
     const SpectrumMeasures got =
         measured_spectrum(matrix_with_singular_values(rows, cols, planted, /*seed=*/7));
-    // Each value within 2 (m + n) ε σ_1² / σ of its own, so that every quotient of them is within
-    // 1e-11 where σ_1 = 4 σ_3.
+    // Each value has an error of at most 2 (m + n) ε σ_1² / σ. For σ_1 = 4 σ_3, every quotient is
+    // within 1e-11.
     constexpr double kRounding = 1e-11;
     EXPECT_EQ(got.energy_ranks, (std::vector<std::int64_t>{1, 2, 2, 3}));
     EXPECT_NEAR(got.stable_rank, 21.0 / 16.0, kRounding);
@@ -65,7 +66,7 @@ TEST(Spectrum, MeasuresOfAPlantedMatrix) {
   }
 }
 
-TEST(Spectrum, OneValueHasEveryRankOne) {
+TEST(Spectrum, ASingleValueHasEveryRankOne) {
   for (const double value : {1.0, 0.1, 3e-30, 7e30}) {
     const std::vector<double> values = {value};
     const SpectrumMeasures got = measure_spectrum(values, {1, 9}, kThresholds);
@@ -100,9 +101,9 @@ TEST(Spectrum, AZeroMatrixHasEveryRankZero) {
   }
 }
 
-// ---- Rules for the tail -------------------------------------------------------------------------
+// ---- Small singular values ----------------------------------------------------------------------
 
-TEST(ConditionNumber, IsNoneWhereTheLastIsBelowAMillionthOfTheFirst) {
+TEST(ConditionNumber, IsEmptyIfTheLastValueIsBelowAMillionthOfTheFirst) {
   const auto of = [](double first, double last) {
     return measure_spectrum(std::vector<double>{first, last}, {2, 2}, kThresholds).condition_number;
   };
@@ -118,7 +119,7 @@ TEST(ConditionNumber, IsNoneWhereTheLastIsBelowAMillionthOfTheFirst) {
 }
 
 TEST(NumericalRank, CountsValuesAboveTheLongerSideTimesFloatEpsilon) {
-  // The cut for a longer side of 32 is 2^5 2^-23 σ_1, itself not counted.
+  // For a longer side of 32, the cutoff is 2^5 2^-23 σ_1. The cutoff itself is not counted.
   const double cut = 0x1p-18;
   const std::vector<double> values = {1, std::nextafter(cut, 1), cut, std::nextafter(cut, 0)};
   EXPECT_EQ(measure_spectrum(values, {32, 4}, kThresholds).numerical_rank, 2);
@@ -131,7 +132,7 @@ TEST(NumericalRank, CountsValuesAboveTheLongerSideTimesFloatEpsilon) {
   EXPECT_EQ(measure_spectrum(doubled, {32, 4}, kThresholds).numerical_rank, 2);
 }
 
-TEST(NumericalRank, FindsThePlantedRank) {
+TEST(NumericalRank, FindsTheKnownRank) {
   for (const std::size_t rank : {1, 7, 20}) {
     std::vector<double> planted = geometric_values(20, 1e-2);
     std::fill(planted.begin() + static_cast<std::ptrdiff_t>(rank), planted.end(), 0.0);
@@ -142,9 +143,9 @@ TEST(NumericalRank, FindsThePlantedRank) {
   }
 }
 
-// ---- Bounds and what may not change anything ----------------------------------------------------
+// ---- Bounds and invariances ---------------------------------------------------------------------
 
-TEST(Spectrum, MeasuresKeepTheirBoundsForEveryKind) {
+TEST(Spectrum, MeasuresStayWithinTheirBounds) {
   for (const MatrixKind& kind : matrix_kinds()) {
     for (const auto& [rows, cols] : {std::pair{1, 1}, {1, 17}, {24, 24}, {30, 11}, {11, 30}}) {
       SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(rows));
@@ -181,7 +182,7 @@ TEST(EnergyRank, DoesNotOverflowAtAnyScale) {
   }
 }
 
-TEST(Spectrum, APowerOfTwoScalesNormsExactlyAndNoRank) {
+TEST(Spectrum, ScalingByAPowerOfTwoIsExact) {
   const Matrix<double> matrix = gaussian_matrix(18, 29, /*seed=*/23);
   const SpectrumMeasures plain = measured_spectrum(matrix);
   for (const int exponent : {-400, -40, -1, 1, 40, 400}) {
@@ -208,7 +209,8 @@ TEST(Spectrum, TranspositionChangesNothing) {
     const SpectrumMeasures plain = measured_spectrum(matrix);
     const SpectrumMeasures got = measure_spectrum(
         singular_values(matrix.view().transposed()).values, {cols, rows}, kThresholds);
-    // Square: another Gram matrix. Each σ moves by at most 2 (m + n) ε σ_1² / σ.
+    // A square matrix has another Gram matrix when transposed. Each σ changes by at most 2 (m + n)
+    // ε σ_1² / σ.
     const double rounding = 4.0 * (rows + cols) * 0x1p-52 * plain.condition_number.value();
     EXPECT_EQ(got.energy_ranks, plain.energy_ranks);
     EXPECT_EQ(got.numerical_rank, plain.numerical_rank);

@@ -1,4 +1,4 @@
-// `spectrum --mla`, `--rank` and `--matrix kv`: what a smaller key/value cache would keep.
+// `spectrum --mla`, `--rank` and `--matrix kv`: the energy that a smaller KV cache would keep.
 #include <cstring>
 
 #include "tests/support/program.h"
@@ -7,7 +7,7 @@
 namespace attnscope::test {
 namespace {
 
-/// A checkpoint of one W_Q, W_K and W_V, described by a layout.
+/// A checkpoint with one W_Q, W_K and W_V, described by a layout file.
 struct MlaAttention {
   std::int64_t heads = 2, kv_heads = 2, head_dim = 4, value_dim = 4, width = 16;
   std::vector<TensorToWrite> tensors;
@@ -30,7 +30,7 @@ struct MlaAttention {
   }
 };
 
-/// Rows of a `matrix` report.
+/// Rows of a `matrix` report as vectors.
 std::vector<std::vector<double>> matrix_of(const Words& arguments) {
   std::vector<std::vector<double>> rows;
   const json report = report_of(Words{"matrix"} + arguments);
@@ -40,7 +40,7 @@ std::vector<std::vector<double>> matrix_of(const Words& arguments) {
   return rows;
 }
 
-TEST(CliStacked, IsTheRowsOfKThenThoseOfV) {
+TEST(CliStacked, IsTheRowsOfKThenTheRowsOfV) {
   const std::string llama = data_path("llama");
   const auto part = [&](const char* matrix, const Words& head = {}) {
     return matrix_of(Words{llama, "--layer", "1", "--matrix", matrix} + head);
@@ -58,7 +58,7 @@ TEST(CliStacked, IsTheRowsOfKThenThoseOfV) {
   }
 }
 
-TEST(CliStacked, HeadsMayHaveValuesOfAnotherSize) {
+TEST(CliStacked, SupportsValuesOfAnotherSize) {
   const TempFolder folder;
   MlaAttention model{.head_dim = 3, .value_dim = 5};
   model.tensors = {random_tensor("q", {6, 16}, 1), random_tensor("k", {6, 16}, 2),
@@ -77,14 +77,14 @@ TEST(CliStacked, HeadsMayHaveValuesOfAnotherSize) {
   EXPECT_EQ(rows[2]["shape"], (json{8, 16}));
 }
 
-TEST(CliStacked, IsNotAmongTheMatricesUnlessAsked) {
+TEST(CliStacked, IsIncludedOnlyOnRequest) {
   const json report = report_of({"spectrum", data_path("llama")});
   for (const json& row : report["rows"]) {
     EXPECT_NE(row["matrix"], "kv");
   }
 }
 
-TEST(CliStacked, IsSkippedWhereEitherHoldsNoNumber) {
+TEST(CliStacked, IsSkippedIfEitherMatrixHasNan) {
   const TempFolder folder;
   TinyLlama model(1);
   for (TensorToWrite& tensor : model.tensors) {
@@ -92,14 +92,14 @@ TEST(CliStacked, IsSkippedWhereEitherHoldsNoNumber) {
   }
   const json report =
       report_of({"spectrum", model.write(folder, "broken"), "--matrix", "k,kv", "--per-head"});
-  ASSERT_EQ(report["skipped"].size(), 2u);  // the whole and the head of the row
+  ASSERT_EQ(report["skipped"].size(), 2u);  // the whole matrix and the head of the row
   EXPECT_EQ(report["skipped"][0]["matrix"], "kv");
   EXPECT_TRUE(report["skipped"][0]["head"].is_null());
   EXPECT_EQ(report["skipped"][1]["head"], 0);
   EXPECT_EQ(report["rows"].size(), 3u + 1u);
 }
 
-TEST(CliStacked, IsFloat64WhereEitherIs) {
+TEST(CliStacked, IsFloat64IfEitherMatrixIs) {
   const TempFolder folder;
   MlaAttention model;
   model.tensors = {random_tensor("q", {8, 16}, 1), random_tensor("k", {8, 16}, 2)};
@@ -111,7 +111,7 @@ TEST(CliStacked, IsFloat64WhereEitherIs) {
   EXPECT_EQ(whole[8][0], fine);
 }
 
-TEST(CliRank, ReadsTheKeptEnergyFromTheCumulative) {
+TEST(CliRank, ReadsTheKeptEnergyFromTheCumulativeEnergy) {
   const json report = report_of({"spectrum", data_path("gpt2"), "--matrix", "q,qk,kv", "--per-head",
                                  "--values", "--rank", "3,0.1D,0.25D,400"});
   EXPECT_EQ(report["parameters"]["rank"], (json{"3", "0.1D", "0.25D", "400"}));
@@ -123,7 +123,7 @@ TEST(CliRank, ReadsTheKeptEnergyFromTheCumulative) {
     const json& kept = row["energy_at_rank"];
     EXPECT_EQ(keys_of(kept), sorted({"3", "0.1D", "0.25D", "400"}));
     EXPECT_DOUBLE_EQ(kept["3"].get<double>(), at(3));
-    EXPECT_DOUBLE_EQ(kept["0.1D"].get<double>(), at(3));  // 3.2 of a width of 32
+    EXPECT_DOUBLE_EQ(kept["0.1D"].get<double>(), at(3));  // 3.2 of a hidden size of 32
     EXPECT_DOUBLE_EQ(kept["0.25D"].get<double>(), at(8));
     EXPECT_EQ(kept["400"], 1);
     EXPECT_EQ(keys_of(row["random_energy_at_rank"]), keys_of(kept));
@@ -139,7 +139,7 @@ TEST(CliRank, IsAtLeastOneAndAtMostAll) {
   EXPECT_EQ(rows[0]["energy_at_rank"]["1D"], 1);
 }
 
-TEST(CliRank, OfATensorIsANumber) {
+TEST(CliRank, AcceptsANumberForASingleTensor) {
   const json row = report_of(
       {"spectrum", data_path("llama"), "--tensor", "lm_head.weight", "--rank", "4,64"})["rows"][0];
   EXPECT_GT(row["energy_at_rank"]["4"], 0);
@@ -147,12 +147,12 @@ TEST(CliRank, OfATensorIsANumber) {
   EXPECT_TRUE(row.contains("random_energy_rank"));
 }
 
-TEST(CliMla, SaysWhatTheSpectraSay) {
+TEST(CliMla, EqualsTheSpectra) {
   const std::string path = data_path("llama");
   const json report = report_of({"spectrum", path, "--mla"});
   EXPECT_EQ(report["command"], "spectrum");
   EXPECT_EQ(report["parameters"]["mla"], true);
-  // 0.3 and 0.1 of a width of 32 are 9.6 and 3.2.
+  // 0.3 and 0.1 of a hidden size of 32 are 9.6 and 3.2.
   const json spectra = report_of({"spectrum", path, "--matrix", "q,kv", "--rank", "1536,512,10,3"});
   ASSERT_EQ(report["rows"].size(), 2u);
   for (const json& row : report["rows"]) {
@@ -179,13 +179,13 @@ TEST(CliMla, SaysWhatTheSpectraSay) {
   }
 }
 
-TEST(CliMla, SaysTheCacheBeforeAndAfter) {
+TEST(CliMla, ReportsTheCacheSizeBeforeAndAfter) {
   const json report = report_of({"spectrum", data_path("llama"), data_path("bert"), "--mla"});
   const json& llama = report["models"][0];
   EXPECT_EQ(llama["kv_cache_bytes_per_token"], 2 * 2 * 2 * (8 + 8));
   EXPECT_EQ(llama["mla_cache"],
             (json{{"latent", 512}, {"rope", 64}, {"bytes_per_token", 2 * 2 * (512 + 64)}}));
-  // 512 and 64 of 5120 are 3.2 and 0.4 of 32; nothing is less than 1.
+  // 512 and 64 of 5120 are 3.2 and 0.4 of 32. The minimum is 1.
   EXPECT_EQ(llama["mla_cache_at_share"],
             (json{{"latent", 3}, {"rope", 1}, {"bytes_per_token", 2 * 2 * (3 + 1)}}));
   EXPECT_TRUE(report["models"][1]["mla_cache"]["bytes_per_token"].is_null());  // an encoder
@@ -194,7 +194,7 @@ TEST(CliMla, SaysTheCacheBeforeAndAfter) {
   EXPECT_TRUE(contains(table, "none (bidirectional attention)")) << table;
 }
 
-TEST(CliMla, TakesLayersAndThresholds) {
+TEST(CliMla, SupportsLayersAndThresholds) {
   const json report =
       report_of({"spectrum", data_path("qwen2"), "--mla", "--layers", "-1", "--energy", "0.5"});
   ASSERT_EQ(report["rows"].size(), 1u);
@@ -202,7 +202,7 @@ TEST(CliMla, TakesLayersAndThresholds) {
   EXPECT_EQ(keys_of(report["rows"][0]["kv"]["energy_rank"]), Words{"0.5"});
 }
 
-TEST(CliMla, HalfALayerMayBeSkipped) {
+TEST(CliMla, HalfOfALayerMayBeSkipped) {
   const TempFolder folder;
   TinyLlama model(2);
   for (TensorToWrite& tensor : model.tensors) {
@@ -220,7 +220,7 @@ TEST(CliMla, HalfALayerMayBeSkipped) {
   EXPECT_TRUE(contains(output_of(command), "skipped: broken: kv of layer 1"));
 }
 
-TEST(CliMla, AZeroMatrixKeepsNoShare) {
+TEST(CliMla, AZeroMatrixHasNoEnergyShare) {
   const TempFolder folder;
   MlaAttention model;
   model.tensors = {zero_tensor("q", "F32", 32, {8, 16}), random_tensor("k", {8, 16}, 2),
@@ -233,7 +233,7 @@ TEST(CliMla, AZeroMatrixKeepsNoShare) {
   EXPECT_FALSE(output_of(command).empty());
 }
 
-TEST(CliMla, IsTheSameForAnyNumberOfThreads) {
+TEST(CliMla, ThreadsDoNotChangeTheOutput) {
   const Words command = {"spectrum", data_path("llama"), data_path("albert"),
                          "--mla",    "--format",         "json"};
   EXPECT_EQ(output_of(command + Words{"--threads", "1"}),

@@ -1,4 +1,4 @@
-// The table of `spectrum --mla`: as wide as the terminal at most, and what a cache would take.
+// The table of `spectrum --mla`: at most as wide as the terminal, with the size of the cache.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -33,7 +33,7 @@ Record mla_cache(std::int64_t latent, std::int64_t rope, std::int64_t bytes) {
   return {{"latent", latent}, {"rope", rope}, {"bytes_per_token", bytes}};
 }
 
-/// A model larger than any that there is.
+/// A model larger than any existing one.
 Report mla_report(const std::vector<std::string>& thresholds) {
   Report report;
   report.command = "spectrum";

@@ -1,4 +1,4 @@
-// The null against printed fractions, quadrature by other means, and matrices drawn at random.
+// The random baseline, compared with published fractions, another quadrature, and random matrices.
 #include "attnscope/features/spectrum/random_baseline.h"
 
 #include <gtest/gtest.h>
@@ -37,9 +37,9 @@ SpectrumShape shape_of(const json& row) {
           .inner = row.at("inner").is_null() ? 0 : row.at("inner").get<std::int64_t>()};
 }
 
-// ---- Known figures ------------------------------------------------------------------------------
+// ---- Published values ---------------------------------------------------------------------------
 
-TEST(RandomBaseline, GivesThePublishedFractions) {
+TEST(RandomBaseline, EqualsThePublishedFractions) {
   const std::vector<double> thresholds = {0.6, 0.8, 0.9, 0.99};
   const struct {
     std::int64_t rows, cols;
@@ -55,7 +55,7 @@ TEST(RandomBaseline, GivesThePublishedFractions) {
     for (std::size_t index = 0; index < thresholds.size(); ++index) {
       const double rank = static_cast<double>(
           random_rank({.rows = known.rows, .cols = known.cols}, thresholds[index]));
-      // The rank is the next whole one above a fraction that is printed with three digits.
+      // The rank is the next integer above a fraction that is published with three digits.
       EXPECT_GE(rank, (known.fractions[index] - 0.0005) * possible)
           << known.rows << " x " << known.cols;
       EXPECT_LE(rank, (known.fractions[index] + 0.0005) * possible + 1)
@@ -66,8 +66,8 @@ TEST(RandomBaseline, GivesThePublishedFractions) {
 }
 
 TEST(RandomBaseline, AgreesWithTheDensitiesOnAGrid) {
-  // The grid's own error is below 1e-6 of the share; the integration's below 1e-5 (a square
-  // product, whose density has a pole at 0).
+  // The grid has an error below 1e-6 of the share, and the integration below 1e-5. The largest
+  // error occurs for a square product, whose density has a pole at 0.
   constexpr double kShare = 2e-5;
   for (const json& row : golden_baseline()) {
     const SpectrumShape shape = shape_of(row);
@@ -86,9 +86,9 @@ TEST(RandomBaseline, AgreesWithTheDensitiesOnAGrid) {
   }
 }
 
-TEST(RandomBaseline, AgreesWithMatricesDrawnAtRandom) {
-  // The law is that of large shapes. At k values its energy is short by about 1 / (2 k) of what the
-  // edges of the spectrum spread to; the mean of 40 draws adds about 1 / (k sqrt(40)).
+TEST(RandomBaseline, AgreesWithRandomMatrices) {
+  // The law holds for large shapes. For k values, the energy is too low by about 1 / (2 k), because
+  // the edges of the spectrum spread. The mean of 40 draws adds about 1 / (k sqrt(40)).
   for (const json& row : golden_baseline()) {
     if (row.at("drawn_energy_at").is_null()) continue;
     const SpectrumShape shape = shape_of(row);
@@ -103,7 +103,7 @@ TEST(RandomBaseline, AgreesWithMatricesDrawnAtRandom) {
   }
 }
 
-TEST(RandomBaseline, IsWhatGaussianMatricesNeed) {
+TEST(RandomBaseline, EqualsTheRanksOfGaussianMatrices) {
   const auto expect_near_random = [](const SpectrumShape& shape, const std::vector<double>& values,
                                      double within) {
     for (const double threshold : {0.6, 0.8, 0.9, 0.99}) {
@@ -122,8 +122,8 @@ TEST(RandomBaseline, IsWhatGaussianMatricesNeed) {
                      product_singular_values(left.view(), right.view()).values, 0.03);
 }
 
-// The size that a notebook would meet, W_K of Llama 3 8B.
-TEST(RandomBaseline, OfALargeMatrixIsWithinOnePercent) {
+// A realistic size: W_K of Llama 3 8B.
+TEST(RandomBaseline, IsWithinOnePercentForALargeMatrix) {
   const Matrix<double> matrix = gaussian_matrix(1024, 4096, 5);
   const std::vector<double> values = singular_values(matrix.view()).values;
   for (const double threshold : {0.6, 0.8, 0.9, 0.99}) {
@@ -153,7 +153,7 @@ const SpectrumShape kShapes[] = {{.rows = 1, .cols = 1},
                                  {.rows = 300, .cols = 300, .inner = 299},
                                  {.rows = 32, .cols = 32, .inner = 4000}};
 
-TEST(RandomBaseline, RisesWithTheThresholdAndStaysPossible) {
+TEST(RandomBaseline, IncreasesWithTheThresholdUpToTheMaximum) {
   for (const SpectrumShape& shape : kShapes) {
     SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
                  std::to_string(shape.inner));
@@ -189,25 +189,25 @@ TEST(RandomBaseline, EnergyAndRankAreInverse) {
   }
 }
 
-TEST(RandomBaseline, IsThatOfTheTransposed) {
+TEST(RandomBaseline, TranspositionChangesNothing) {
   for (const double threshold : {0.6, 0.9, 0.99}) {
     EXPECT_EQ(random_rank({.rows = 64, .cols = 768}, threshold),
               random_rank({.rows = 768, .cols = 64}, threshold));
   }
 }
 
-TEST(RandomBaseline, OfAThinMatrixNeedsTheShareItself) {
-  // All singular values of a matrix with k << n are alike.
+TEST(RandomBaseline, AThinMatrixNeedsTheShareItself) {
+  // All singular values of a matrix with k << n are similar.
   EXPECT_EQ(random_rank({.rows = 100, .cols = 1'000'000'000}, 0.55), 55);
   EXPECT_EQ(random_rank({.rows = 100, .cols = 1'000'000'000}, 0.895), 90);
 }
 
 // ---- Singular values ----------------------------------------------------------------------------
 
-TEST(RandomBaseline, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
+TEST(RandomBaseline, ExpectedSingularValuesMatchTheEnergyCurveAndDecrease) {
   for (const SpectrumShape& shape : kShapes) {
     if (shape.max_possible_rank() > 10'000) continue;
-    // Where a product is nearly square, energy_at's panels are too wide for the density.
+    // For a nearly square product, the panels of energy_at are too wide for the density.
     if (shape.inner == 299 || shape.inner == 301) continue;
     SCOPED_TRACE(std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + ", " +
                  std::to_string(shape.inner));
@@ -221,20 +221,20 @@ TEST(RandomBaseline, ExpectedSingularValuesHoldTheEnergyCurveAndFall) {
       EXPECT_GT(values[index], 0);
       before = values[index];
       energy += values[index] * values[index] / (kNorm * kNorm);
-      // Quadrature of a square product's pole; closed forms elsewhere.
+      // Quadrature for the pole of a square product; closed forms otherwise.
       ASSERT_NEAR(energy, baseline.energy_at(static_cast<std::int64_t>(index) + 1).value(), 2e-9);
     }
     EXPECT_NEAR(energy, 1, 1e-12);
   }
 }
 
-TEST(RandomBaseline, ExpectedSingularValuesAreThoseOfMatricesDrawnAtRandom) {
+TEST(RandomBaseline, ExpectedSingularValuesEqualThoseOfRandomMatrices) {
   const auto expect_near = [](const SpectrumShape& shape, const std::vector<double>& drawn) {
     double norm = 0;
     for (const double value : drawn) norm = std::hypot(norm, value);
     const std::vector<double> expected = RandomBaseline(shape).singular_values(norm);
     ASSERT_EQ(drawn.size(), expected.size());
-    // One draw: the largest strays by about k^(-2/3), others by 1 / k.
+    // For a single draw, the largest value deviates by about k^(-2/3), the others by 1 / k.
     const double tolerance = drawn.front() * std::pow(static_cast<double>(drawn.size()), -2.0 / 3);
     for (std::size_t index = 0; index < drawn.size(); ++index) {
       EXPECT_NEAR(drawn[index], expected[index], tolerance) << index;
@@ -252,7 +252,7 @@ TEST(RandomBaseline, ExpectedSingularValuesAreThoseOfMatricesDrawnAtRandom) {
 }
 
 TEST(RandomBaseline, ExpectedSingularValuesOfASquareMatrixFollowTheQuarterCircle) {
-  // Σσ² = k: σ has the density sqrt(4 − σ²) / π, whose share above s is known.
+  // For Σσ² = k, σ has the density sqrt(4 − σ²) / π, whose share above s is known.
   constexpr std::int64_t kOrder = 2000;
   const std::vector<double> values = RandomBaseline({.rows = kOrder, .cols = kOrder})
                                          .singular_values(std::sqrt(static_cast<double>(kOrder)));
@@ -261,13 +261,13 @@ TEST(RandomBaseline, ExpectedSingularValuesOfASquareMatrixFollowTheQuarterCircle
     const double below =
         (s * std::sqrt(std::max(4 - s * s, 0.0)) / 2 + 2 * std::asin(s / 2)) / std::acos(-1.0);
     const double share = (static_cast<double>(index) + 0.5) / static_cast<double>(kOrder);
-    // The root of a mean square lies off the middle of its share: by (1 / sqrt(3) − 1 / 2) / k for
-    // the least value.
+    // The root mean square of an interval differs from the value at its midpoint. For the smallest
+    // value, the difference is (1 / sqrt(3) − 1 / 2) / k.
     EXPECT_NEAR(1 - below, share, 0.08 / static_cast<double>(kOrder)) << index;
   }
 }
 
-TEST(RandomBaseline, OfAnEmptyShapeIsNothing) {
+TEST(RandomBaseline, IsEmptyForAnEmptyShape) {
   for (const SpectrumShape& empty : {SpectrumShape{}, SpectrumShape{.rows = 0, .cols = 4},
                                      SpectrumShape{.rows = 4, .cols = 0}}) {
     EXPECT_EQ(RandomBaseline(empty).energy_rank(0.9), std::nullopt);

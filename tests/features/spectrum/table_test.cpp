@@ -1,4 +1,4 @@
-// The table of `spectrum`: every threshold that was asked for, within the width, and totals.
+// The table of `spectrum`: every requested threshold, the width, and totals.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -11,7 +11,7 @@
 namespace attnscope::test {
 namespace {
 
-/// Of a matrix of 64 rows: ranks at 0.6, 0.9 and 0.99, or as many of them as are given.
+/// A row for a matrix of 64 rows. `ranks`: energy ranks at 0.6, 0.9 and 0.99, or fewer of them.
 Record spectrum_row(const std::string& model, std::int64_t layer, const std::string& matrix,
                     const std::vector<std::int64_t>& ranks) {
   const std::string thresholds[] = {"0.6", "0.9", "0.99"};
@@ -63,7 +63,7 @@ std::vector<Words> lines_with(const std::string& table, const std::string& first
   return found;
 }
 
-TEST(SpectrumTable, HasAColumnForEachThreshold) {
+TEST(SpectrumTable, HasAColumnPerThreshold) {
   const std::string table = spectrum_table(spectrum_report({"a"}, {"q", "k"}, 3));
   EXPECT_EQ(lines_with(table, "layer")[0], (Words{"layer", "q", "q", "q", "k", "k", "k"}));
   EXPECT_EQ(lines_with(table, "rank")[0],
@@ -76,14 +76,14 @@ TEST(SpectrumTable, HasAColumnForEachThreshold) {
   EXPECT_NE(table.find("needed for 0.6, 0.9 and 0.99 of the energy"), std::string::npos) << table;
 }
 
-TEST(SpectrumTable, OfOneThresholdHasNoLineOfThem) {
+TEST(SpectrumTable, OmitsTheThresholdLineForOneThreshold) {
   const std::string table = spectrum_table(spectrum_report({"a"}, {"q", "k"}, 1));
   EXPECT_TRUE(lines_with(table, "rank").empty()) << table;
   EXPECT_EQ(lines_with(table, "1")[0], (Words{"1", "21", "33%", "21", "33%"}));
   EXPECT_NE(table.find("needed for 0.6 of the energy"), std::string::npos) << table;
 }
 
-TEST(SpectrumTable, SaysWhatRandomNumbersNeedAtEachThreshold) {
+TEST(SpectrumTable, ShowsTheRandomBaselineAtEachThreshold) {
   const std::string table = spectrum_table(spectrum_report({"a"}, {"q"}, 2));
   EXPECT_EQ(lines_with(table, "random")[0], (Words{"random", "21", "51"})) << table;
 }
@@ -104,7 +104,7 @@ TEST(SpectrumTable, BreaksBetweenMatricesNeverWithinOne) {
   EXPECT_GT(lines_with(table, "layer").size(), 1u);
 }
 
-TEST(SpectrumTable, SeveralModelsHaveATableForEachThresholdWhereOneIsTooWide) {
+TEST(SpectrumTable, SplitsATooWideTableOfSeveralModelsByThreshold) {
   const std::vector<std::string> models = {"a", "b", "c", "d", "e", "f"};
   const std::string wide = spectrum_table(spectrum_report(models, {"q"}, 2), 200);
   EXPECT_EQ(lines_with(wide, "layer").size(), 1u) << wide;
@@ -125,13 +125,13 @@ TEST(SpectrumTable, TotalsCountASharedMatrixOnce) {
           Record{{"matrices", Value::List{"k"}}, {"layers", std::vector<std::int64_t>{1, 3}}}});
   const std::string table = spectrum_table(report);
   const Words total = lines_with(table, "total")[0];
-  // q: layer 0's; k: those of 0, 1 and 2; v: all four.
+  // q: layer 0; k: layers 0, 1 and 2; v: all four layers.
   EXPECT_EQ(total, (Words{"total", "20", "40", "62%", "63", "123", "64%", "86", "166", "65%"}));
   EXPECT_NE(table.find("4 layers with shared weights"), std::string::npos) << table;
   EXPECT_NE(table.find("counts shared matrices once"), std::string::npos) << table;
 }
 
-TEST(SpectrumTable, TotalsCountTheFirstOfTheSharedLayersThatThereAre) {
+TEST(SpectrumTable, TotalsCountTheFirstSelectedLayerThatSharesAMatrix) {
   Report report = spectrum_report({"a"}, {"q"}, 1, /*layers=*/4);
   report.rows.erase(report.rows.begin(), report.rows.begin() + 2);  // --layers 2-3
   report.models[0].add("shared_weights",

@@ -1,4 +1,4 @@
-// `weights` as a whole command: rows, options, dtypes, what is skipped.
+// The `weights` command: rows, options, dtypes, skipped matrices.
 #include <cstring>
 #include <limits>
 #include <map>
@@ -13,7 +13,7 @@ namespace {
 const Words kFields = sorted({"model", "layer", "matrix", "head", "count", "mean", "std", "min",
                               "max", "skewness", "excess_kurtosis", "quantiles"});
 
-/// A TinyLlama whose matrix q of layer 0 has these values, in rows.
+/// A TinyLlama whose matrix q of layer 0 has these values in row order.
 std::string with_query(const TempFolder& folder, const std::string& name,
                        const std::function<float(std::int64_t, std::int64_t)>& value) {
   TinyLlama model;
@@ -27,12 +27,12 @@ std::string with_query(const TempFolder& folder, const std::string& name,
 
 const Words kQuery = {"--layers", "0", "--matrix", "q"};
 
-TEST(CliWeights, RowsHaveTheFieldsOfTheContract) {
+TEST(CliWeights, RowsHaveTheDocumentedFields) {
   const TempFolder folder;
   const std::string model = TinyLlama().write(folder, "m");
   const json plain = report_of({"weights", model});
   EXPECT_EQ(plain["command"], "weights");
-  EXPECT_EQ(plain["rows"].size(), 14u);  // two layers of q k v o gate up down
+  EXPECT_EQ(plain["rows"].size(), 14u);  // q k v o gate up down in two layers
   for (const json& row : plain["rows"]) {
     EXPECT_EQ(keys_of(row), kFields);
     EXPECT_TRUE(row["head"].is_null());
@@ -52,7 +52,7 @@ TEST(CliWeights, RowsHaveTheFieldsOfTheContract) {
   }
 }
 
-TEST(CliWeights, BinsAndRangeAreChosen) {
+TEST(CliWeights, SupportsBinsAndRange) {
   const TempFolder folder;
   const std::string model = with_query(folder, "m", [](std::int64_t row, std::int64_t col) {
     return static_cast<float>(row * 16 + col);
@@ -66,15 +66,15 @@ TEST(CliWeights, BinsAndRangeAreChosen) {
   EXPECT_EQ(ten["counts"], json({32, 32, 32, 33}));
   EXPECT_EQ(ten["outside"], 127);
   EXPECT_EQ(histogram({"--range", "-1000,1000"})["counts"].size(), 80u);
-  // IQR 127.5, 256 values: width 255 / 256^(1/3) = 40.2, so 255 / 40.2 = 6.35.
+  // IQR 127.5, 256 values: bin width 255 / 256^(1/3) = 40.2, so 255 / 40.2 = 6.35 bins.
   EXPECT_EQ(histogram({"--bins", "fd"})["counts"].size(), 7u);
-  // 0 … 100: IQR 50, width 100 / 101^(1/3) = 21.5.
+  // 0 … 100: IQR 50, bin width 100 / 101^(1/3) = 21.5.
   const json trimmed = histogram({"--bins", "fd", "--range", "0,100"});
   EXPECT_EQ(trimmed["counts"].size(), 5u);
   EXPECT_EQ(trimmed["outside"], 155);
 }
 
-TEST(CliWeights, BinsWithoutAHistogramAreSaidToBeIdle) {
+TEST(CliWeights, NotesBinsWithoutAHistogram) {
   const TempFolder folder;
   const RunResult run = run_attnscope(
       {"weights", TinyLlama().write(folder, "m"), "--bins", "fd", "--format", "json"});
@@ -83,7 +83,7 @@ TEST(CliWeights, BinsWithoutAHistogramAreSaidToBeIdle) {
   EXPECT_FALSE(contains(run.out, "\"edges\""));
 }
 
-TEST(CliWeights, WrongOptionsAreRefused) {
+TEST(CliWeights, RejectsInvalidOptions) {
   const std::string model = data_path("llama");
   expect_refusal({"weights", model, "--bins", "many"}, 2, {"--bins", "many"});
   expect_refusal({"weights", model, "--bins", "0"}, 2, {"--bins", "0"});
@@ -97,7 +97,7 @@ TEST(CliWeights, WrongOptionsAreRefused) {
   expect_refusal({"weights", data_path("gpt2"), "--matrix", "gate"}, 2, {"--matrix", "gate"});
 }
 
-TEST(CliWeights, EqualWeightsHaveNoShape) {
+TEST(CliWeights, EqualWeightsHaveNoSkewnessOrKurtosis) {
   const TempFolder folder;
   const std::string model =
       with_query(folder, "m", [](std::int64_t, std::int64_t) { return 0.1f; });
@@ -117,7 +117,7 @@ TEST(CliWeights, EqualWeightsHaveNoShape) {
   EXPECT_EQ(zero["max"], 0);
 }
 
-TEST(CliWeights, ManyBinsAreCappedWithANote) {
+TEST(CliWeights, CapsManyBinsWithANote) {
   const TempFolder folder;
   const std::string model = with_query(folder, "m", [](std::int64_t row, std::int64_t col) {
     return row == 0 && col == 0 ? 1e6f : static_cast<float>(row * 16 + col) * 1e-3f;
@@ -129,7 +129,7 @@ TEST(CliWeights, ManyBinsAreCappedWithANote) {
   EXPECT_EQ(json::parse(run.out)["rows"][0]["histogram"]["counts"].size(), 65536u);
 }
 
-TEST(CliWeights, WhatIsNotFiniteIsSkippedWithItsHead) {
+TEST(CliWeights, SkipsNanOrInfTogetherWithItsHead) {
   const TempFolder folder;
   TinyLlama model;
   set_element(model.attention(0, 'q'), 5, 3, std::numeric_limits<float>::quiet_NaN());
@@ -161,7 +161,7 @@ TEST(CliWeights, TheSameNumbersInAnyDtypeHaveTheSameRows) {
       std::mt19937_64 random(tensor.bytes.size());
       std::string bytes;
       for (std::size_t at = 0; at < tensor.bytes.size() / 4; ++at) {
-        // Few bits, so that every dtype holds it.
+        // Few bits, so that every dtype represents the value exactly.
         const float value = static_cast<float>(static_cast<int>(random() % 33) - 16) / 16;
         std::uint32_t bits = 0;
         std::memcpy(&bits, &value, sizeof bits);
@@ -203,7 +203,7 @@ TEST(CliWeights, TheSameNumbersInAnyDtypeHaveTheSameRows) {
   }
 }
 
-TEST(CliWeights, ThreadsChangeNoByte) {
+TEST(CliWeights, ThreadsDoNotChangeTheOutput) {
   for (const char* format : {"json", "csv", "table"}) {
     const Words command = {"weights",    data_path("llama"), data_path("gpt2"),
                            "--per-head", "--histogram",      "--bins",
@@ -213,7 +213,7 @@ TEST(CliWeights, ThreadsChangeNoByte) {
   }
 }
 
-TEST(CliWeights, TheTableHasALineForEachLayer) {
+TEST(CliWeights, TheTableHasALinePerLayer) {
   const std::string table = output_of({"weights", data_path("llama"), "--matrix", "q,o"});
   const Words lines = lines_of(table);
   ASSERT_GE(lines.size(), 6u) << table;

@@ -1,6 +1,6 @@
-// `weights` and `similarity` of every tiny checkpoint, and of trained ones, against
-// tests/golden/weights and tests/golden/similarity: float64 NumPy on matrices that the transformers
-// modules themselves show.
+// `weights` and `similarity` of every tiny checkpoint and of trained ones, compared with
+// tests/golden/weights and tests/golden/similarity: float64 NumPy on the matrices of the
+// transformers modules.
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -11,7 +11,7 @@
 namespace attnscope::test {
 namespace {
 
-/// Golden files of checkpoints outside tests/data, and where those lie from the repository's root.
+/// Golden files of checkpoints outside tests/data, and their paths relative to the repository root.
 const std::map<std::string, std::string> kTrained = {
     {"trained/shakespeare-gpt2", "examples/shakespeare-gpt2"},
     {"trained/shakespeare-llama", "examples/shakespeare-llama"},
@@ -24,7 +24,7 @@ std::vector<std::string> golden_names() {
   return names;
 }
 
-/// Takes the name of a golden file without its ending.
+/// The parameter is the name of a golden file without its file extension.
 class WeightsGolden : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -48,8 +48,8 @@ double rounding(double value) { return 5e-12 * std::abs(value); }
 constexpr const char* kMoments[] = {"mean", "std", "min", "max", "skewness", "excess_kurtosis"};
 constexpr const char* kFractions[] = {"0.01", "0.05", "0.25", "0.5", "0.75", "0.95", "0.99"};
 
-/// Sums of n powers, ours and NumPy's, in unlike order: n ε of the sum of magnitudes, which for
-/// none of these is above 100 in units of the spread.
+/// Sums of n powers in another order than NumPy's: an error of n ε times the sum of magnitudes.
+/// This sum is at most 100 here, in units of the standard deviation.
 void compare_distribution(const json& got, const json& expected) {
   EXPECT_EQ(got["count"], expected["count"]);
   const double spread = expected["moments"][1];
@@ -73,7 +73,7 @@ json find_place(const json& rows, const json& like) {
   return find_row(rows, like["layer"], like["matrix"], like["head"]);
 }
 
-TEST_P(WeightsGolden, DistributionsAreNumPys) {
+TEST_P(WeightsGolden, DistributionsEqualNumPy) {
   const json expected = golden("weights");
   const Words command = {"weights", model(), "--per-head", "--histogram"};
   const json fixed = report_of(command)["rows"];
@@ -107,12 +107,12 @@ void compare_histogram(const json& got, const json& expected) {
     const json& edge = end == 0 ? got["edges"].front() : got["edges"].back();
     EXPECT_NEAR(edge.get<double>(), expected["ends"][end].get<double>(), 1e-11);
   }
-  // null: a cosine so near an edge that rounding decides.
+  // null: a cosine is so close to a bin edge that rounding decides.
   if (expected["counts"].is_null()) return;
   EXPECT_EQ(got["counts"], expected["counts"]);
 }
 
-TEST_P(WeightsGolden, CosinesAreNumPys) {
+TEST_P(WeightsGolden, CosinesEqualNumPy) {
   const json expected = golden("similarity");
   const Words command = {"similarity", model(), "--histogram"};
   const json fixed = report_of(command)["rows"];
@@ -135,7 +135,7 @@ TEST_P(WeightsGolden, CosinesAreNumPys) {
   }
 }
 
-TEST_P(WeightsGolden, HeadsOverlapAsTheirPrincipalAnglesSay) {
+TEST_P(WeightsGolden, OverlapsFollowFromPrincipalAngles) {
   const json rows = report_of({"similarity", model(), "--overlap"})["rows"];
   const json expected = golden("similarity");
   ASSERT_EQ(rows.size(), expected.size());
@@ -149,14 +149,15 @@ TEST_P(WeightsGolden, HeadsOverlapAsTheirPrincipalAnglesSay) {
     for (std::size_t a = 0; a < got.size(); ++a) {
       ASSERT_EQ(got[a].size(), got.size());
       for (std::size_t b = 0; b < got.size(); ++b) {
-        // A basis errs by about ε times the condition of the head, which is below 1e3 here.
+        // A basis has an error of about ε times the condition number of the head, which is below
+        // 1e3 here.
         EXPECT_NEAR(got[a][b].get<double>(), wanted[a][b].get<double>(), 1e-11);
       }
     }
   }
 }
 
-TEST_P(WeightsGolden, OneHeadsMatrixIsThatOfItsRows) {
+TEST_P(WeightsGolden, TheMatrixOfOneHeadEqualsThatOfItsRows) {
   for (const json& place : golden("similarity")) {
     const json report =
         report_of({"similarity", model(), "--matrix", place["matrix"].get<std::string>(),

@@ -27,8 +27,8 @@ std::vector<ValueCount> each_once(const std::vector<double>& ascending) {
   return out;
 }
 
-TEST(Moments, OfFourNumbersByHand) {
-  // Deviations -3, -1, 1, 3 but for the last: 1, 2, 3, 10 has mean 4, deviations -3, -2, -1, 6.
+TEST(Moments, MatchFourNumbersByHand) {
+  // 1, 2, 3, 10: mean 4, deviations from the mean -3, -2, -1, 6.
   const std::vector<double> values = {1, 2, 3, 10};
   const double m2 = 12.5, m3 = 45, m4 = 348.5;
   for (const Moments& moments : {moments_of(each_once(values)), streamed(values)}) {
@@ -42,7 +42,7 @@ TEST(Moments, OfFourNumbersByHand) {
   }
 }
 
-TEST(Moments, OfEqualValuesHaveNoShape) {
+TEST(Moments, EqualValuesHaveNoSkewnessOrKurtosis) {
   const std::vector<double> values(7, 0.1);
   for (const Moments& moments : {moments_of(std::vector<ValueCount>{{0.1, 7}}), streamed(values)}) {
     EXPECT_EQ(moments.mean, 0.1);
@@ -52,7 +52,7 @@ TEST(Moments, OfEqualValuesHaveNoShape) {
   }
 }
 
-TEST(Moments, SurviveScaleAndOffset) {
+TEST(Moments, AreRobustToScaleAndOffset) {
   std::mt19937_64 random(4);
   std::normal_distribution<double> normal;
   std::vector<double> plain(5000);
@@ -63,7 +63,7 @@ TEST(Moments, SurviveScaleAndOffset) {
   } cases[] = {
       {0x1p-1000, 0, 1e-12},
       {0x1p+1000, 0, 1e-12},
-      // 2^-52 of the offset is lost where values are made, 1e-10 of the spread.
+      // Creating the values loses 2^-52 of the offset, which is 1e-10 of the standard deviation.
       {1, 0x1p20, 1e-8},
   };
   for (const auto& [scale, offset, tolerance] : cases) {
@@ -77,7 +77,7 @@ TEST(Moments, SurviveScaleAndOffset) {
   }
 }
 
-TEST(Moments, DoNotHangOnTheSample) {
+TEST(Moments, DoNotDependOnTheSample) {
   std::mt19937_64 random(8);
   std::normal_distribution<double> normal;
   std::vector<double> values(10'000);
@@ -94,7 +94,7 @@ TEST(Moments, DoNotHangOnTheSample) {
   }
 }
 
-TEST(Moments, NoticeWhatIsNotFinite) {
+TEST(Moments, DetectNanAndInfinity) {
   for (const double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     for (const std::size_t at : {0, 3, 6}) {
@@ -107,7 +107,7 @@ TEST(Moments, NoticeWhatIsNotFinite) {
   }
 }
 
-TEST(HistogramFields, HoldCountsAndDensityOfWhatIsInside) {
+TEST(HistogramFields, ContainCountsAndDensityOfValuesInRange) {
   Histogram histogram({0, 1, 2});
   histogram.add(std::vector<double>{0, 1, 2, -0.5, 2.5, 0.5});
   const Record record = histogram_fields(histogram);
@@ -115,20 +115,20 @@ TEST(HistogramFields, HoldCountsAndDensityOfWhatIsInside) {
   EXPECT_EQ(expect_vector<double>(record, "density"), (std::vector<double>{0.5, 0.5}));
 }
 
-TEST(HistogramFields, OfNoValueHaveNoDensity) {
+TEST(HistogramFields, HaveNoDensityWithoutValues) {
   EXPECT_TRUE(histogram_fields(Histogram({0, 1, 2})).find("density")->is_null());
 }
 
 }  // namespace
 
-// Distributions from passes over values, against counting the same values.
+// Distributions from several passes, compared with counting the same values.
 namespace {
 
 using namespace test;
 
 constexpr BinRule kFourBins = {.bins = 4, .range = ValueRange{-10, 10}};
 
-/// In blocks of three; the sample is what `sample` says.
+/// Values in blocks of three, with the given sample.
 ValueStream source_of(const std::vector<double>& values, const std::vector<double>& sample) {
   return {
       .count = std::ssize(values),
@@ -157,7 +157,7 @@ void expect_same(const Distribution& found, const std::vector<double>& values,
                  const std::optional<BinRule>& bins) {
   const Distribution wanted = counted_distribution(sorted_counts(values), bins);
   ASSERT_TRUE(found.all_finite);
-  // Moments of at most a thousand values below 100: rounding of sums.
+  // Moments of at most a thousand values below 100, up to rounding of sums.
   for (const char* name : {"mean", "std", "skewness", "excess_kurtosis"}) {
     EXPECT_NEAR(number(found.fields, name), number(wanted.fields, name), 1e-11) << name;
   }
@@ -191,7 +191,7 @@ TEST(ValuePass, AFourByFourMatrixAndItsRowsHaveTheirOwnDistributions) {
   for (std::size_t row = 0; row < 4; ++row) expect_same(found[row + 1], rows[row], kFourBins);
 }
 
-TEST(ValuePass, ASampleThatMisleadsCostsAnotherPassAndNoDigit) {
+TEST(ValuePass, AMisleadingSampleOnlyCostsAnotherPass) {
   const std::vector<double> values = values_of(gaussian_matrix(20, 50, 2));
   const std::vector<double> misleading(500, 7.0);
   const BinRule rule{.freedman_diaconis = true};
@@ -204,11 +204,11 @@ TEST(ValuePass, ASampleThatMisleadsCostsAnotherPassAndNoDigit) {
   };
   const auto found = streamed_distributions(source, {}, rule);
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_GT(passes, 2);  // one for quantiles, one for the histogram, and what was repeated
+  EXPECT_GT(passes, 2);  // one for quantiles, one for the histogram, and repeated passes
   expect_same(found[0], values, rule);
 }
 
-TEST(ValuePass, APartThatIsNotFiniteTakesNothingFromTheOthers) {
+TEST(ValuePass, APartWithNanDoesNotAffectTheOthers) {
   const std::vector<double> good = {1, 2, 4, 8, -1};
   const std::vector<double> bad = {1, std::numeric_limits<double>::quiet_NaN(), 3};
   std::vector<double> all = good;
@@ -220,8 +220,8 @@ TEST(ValuePass, APartThatIsNotFiniteTakesNothingFromTheOthers) {
   expect_same(found[1], good, std::nullopt);
 }
 
-TEST(ValuePass, CountsOfPatternsBecomeCountsOfValues) {
-  // Patterns stand for 0, 1, -0, NaN, -1.
+TEST(ValuePass, ConvertsPatternCountsToValueCounts) {
+  // The patterns represent 0, 1, -0, NaN, -1.
   const std::vector<double> values = {0, 1, -0.0, std::numeric_limits<double>::quiet_NaN(), -1};
   const std::vector<std::uint32_t> ascending = {4, 2, 0, 1};
   const auto found = counted_values(std::vector<std::int64_t>{3, 0, 2, 0, 5}, values, ascending);

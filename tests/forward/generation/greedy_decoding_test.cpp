@@ -1,4 +1,4 @@
-// Where generated text ends, by the files beside a checkpoint and by its tokenizer.
+// The end tokens of generated text, from the files of a checkpoint and from its tokenizer.
 #include "attnscope/forward/generation/greedy_decoding.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using EndIds = std::vector<std::int64_t>;
 
-/// A model whose folder says of ends what a test writes into it.
+/// A model whose end tokens are set by the files that a test writes.
 class EndTokens : public testing::Test {
  protected:
   EndTokens() {
@@ -42,7 +42,7 @@ class EndTokens : public testing::Test {
   const test::TempFolder folder_;
 };
 
-TEST_F(EndTokens, ComeFromTheFirstThatSays) {
+TEST_F(EndTokens, ComeFromTheFirstFileThatNamesThem) {
   const Tokenizer tokenizer = Tokenizer::open(data_ / "inputs/text/tokenizers/gpt2");
   ASSERT_TRUE(tokenizer.special_tokens().end);
   EXPECT_EQ(ends(), EndIds{});
@@ -55,12 +55,12 @@ TEST_F(EndTokens, ComeFromTheFirstThatSays) {
   EXPECT_EQ(ends(), (EndIds{1, 106}));
 }
 
-TEST_F(EndTokens, OfModelsOfTextAndImagesStandInATextConfig) {
+TEST_F(EndTokens, AreReadFromANestedTextConfig) {
   folder_.write("generation_config.json", R"({"text_config": {"eos_token_id": 3}})");
   EXPECT_EQ(ends(), EndIds{3});
 }
 
-TEST_F(EndTokens, OfAnotherTypeAreAnError) {
+TEST_F(EndTokens, RejectOtherTypes) {
   for (const char* wrong : {R"("2")", "2.5", "[1, null]", "true", "{}", "-1"}) {
     SCOPED_TRACE(wrong);
     folder_.write("generation_config.json", R"({"eos_token_id": )" + std::string(wrong) + "}");

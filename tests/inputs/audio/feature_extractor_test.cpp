@@ -1,4 +1,5 @@
-// Sound as transformers' feature extractors prepare it. What the files hold: tools/golden_audio.py.
+// Audio preprocessing, compared with transformers' feature extractors. Expected values:
+// tools/golden_audio.py.
 #include "attnscope/inputs/audio/feature_extractor.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ std::string wave_bytes(const std::string& name) {
   return out.str();
 }
 
-TEST(AudioPreparation, EqualsExtractorsOfTransformers) {
+TEST(AudioPreparation, EqualsFeatureExtractorsOfTransformers) {
   for (const char* extractor : {"wav2vec2", "whisper"}) {
     const AudioPreparation preparation = read_audio_preparation(kAudio / extractor);
     const Checkpoint expected = Checkpoint::open(kAudio / extractor / "expected.safetensors");
@@ -40,8 +41,8 @@ TEST(AudioPreparation, EqualsExtractorsOfTransformers) {
       if (preparation.spectrogram) {
         EXPECT_EQ(got.shape, (std::vector<std::int64_t>{80, 3000}));
       }
-      // Of waves: float32's rounding of values up to 10. Of spectrograms: transformers computes
-      // them in float32, where a weak band beside a strong one is known to 1e-5 of it, and says so.
+      // Waves: float32 rounding of values up to 10. Spectrograms: transformers computes them in
+      // float32. A weak band next to a strong one has a relative error of 1e-5.
       const double allowed = preparation.spectrogram ? 1e-4 : 5e-6;
       for (std::size_t at = 0; at < wanted.size(); ++at) {
         const auto place = static_cast<std::int64_t>(at);
@@ -52,7 +53,7 @@ TEST(AudioPreparation, EqualsExtractorsOfTransformers) {
   }
 }
 
-TEST(AudioPreparation, RefusesOtherAudioFiles) {
+TEST(AudioPreparation, RejectsOtherAudioFiles) {
   const std::string wave = wave_bytes("chirp");
   std::string fast = wave, stereo = wave, packed = wave, far = wave;
   fast[24] = '\x44', fast[25] = '\xac';  // 44100 samples per second

@@ -37,14 +37,14 @@ std::string chunk(const std::string& kind, const std::string& data) {
          big_endian(static_cast<std::uint32_t>(sum));
 }
 
-/// A PNG that says it is so large, and holds no more than that.
+/// A PNG that declares this size but contains no pixels.
 std::string png_of(std::uint32_t cols, std::uint32_t rows) {
   return "\x89PNG\r\n\x1a\n" +
          chunk("IHDR", big_endian(cols) + big_endian(rows) + std::string("\x08\x02\0\0\0", 5)) +
          chunk("IDAT", "no pixels") + chunk("IEND", "");
 }
 
-TEST(ImageFile, RefusesUntrustedFiles) {
+TEST(ImageFile, RejectsUntrustedFiles) {
   const std::string jpeg = file_of("tall.jpg"), png = file_of("odd.png");
   const struct {
     const char* fault;
@@ -69,7 +69,7 @@ TEST(ImageFile, RefusesUntrustedFiles) {
   }
 }
 
-TEST(ImageFile, FindsTheOrientationOfExif) {
+TEST(ImageFile, ReadsTheExifOrientation) {
   const auto tiff = [](const std::string& order, const std::string& offset,
                        const std::string& count,
                        const std::string& entry) { return order + offset + count + entry; };
@@ -82,10 +82,10 @@ TEST(ImageFile, FindsTheOrientationOfExif) {
       tiff(std::string("MM\0*", 4), std::string("\0\0\0\x08", 4), std::string("\0\x01", 2),
            std::string("\x01\x12\0\x03\0\0\0\x01\0\x03\0\0", 12));
   EXPECT_EQ(exif_orientation(big), 3);
-  EXPECT_EQ(exif_orientation(little.substr(0, 12)), 1);  // cut
+  EXPECT_EQ(exif_orientation(little.substr(0, 12)), 1);  // truncated
   EXPECT_EQ(exif_orientation(""), 1);
   std::string far = little;
-  far[4] = '\xff', far[7] = '\xff';  // a directory beyond the end
+  far[4] = '\xff', far[7] = '\xff';  // a directory beyond the end of the data
   EXPECT_EQ(exif_orientation(far), 1);
 }
 
@@ -94,7 +94,7 @@ std::string npy_of(const std::string& header, const std::string& values) {
          values;
 }
 
-TEST(NpyArray, ReadsValuesAndRefusesOthers) {
+TEST(NpyArray, ReadsValuesAndRejectsOthers) {
   const std::string four(16, '\0');
   const MediaInput read =
       read_npy(npy_of("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", four), "file");

@@ -1,4 +1,4 @@
-// Pictures as transformers' processors prepare them. What the files hold:
+// Image preprocessing, compared with transformers' image processors. Expected values:
 // tools/golden_image_processors.py.
 #include "attnscope/inputs/image/image_processor.h"
 
@@ -35,7 +35,7 @@ std::vector<float> numbers_of(const CheckpointTensor& tensor) {
   return out;
 }
 
-TEST(ImagePreparation, ReadsTheBytesOfPillow) {
+TEST(ImagePreparation, DecodesThePixelsOfPillow) {
   const Checkpoint expected = Checkpoint::open(kImages / "pixels.safetensors");
   ASSERT_EQ(expected.tensors().size(), 10U);
   for (const CheckpointTensor& tensor : expected.tensors()) {
@@ -43,7 +43,7 @@ TEST(ImagePreparation, ReadsTheBytesOfPillow) {
     const RgbImage rgb_image = read_rgb_image(bytes_of(kImages / tensor.name), tensor.name);
     ASSERT_EQ((Shape{rgb_image.rows, rgb_image.cols, 3}), tensor.view.shape);
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(tensor.view.bytes.data());
-    // Another build of the same JPEG decoder may round a colour otherwise; none does it by more.
+    // Another build of the same JPEG decoder may round a color differently, by at most 1.
     const int allowed = tensor.name.ends_with(".jpg") ? 1 : 0;
     for (std::size_t at = 0; at < rgb_image.rgb.size(); ++at) {
       ASSERT_LE(std::abs(int{rgb_image.rgb[at]} - int{bytes[at]}), allowed) << "value " << at;
@@ -51,8 +51,8 @@ TEST(ImagePreparation, ReadsTheBytesOfPillow) {
   }
 }
 
-/// From the picture's own pixels: decoding has its test above.
-TEST(ImagePreparation, EqualsProcessorsOfTransformers) {
+/// Starts from decoded pixels, because the test above checks decoding.
+TEST(ImagePreparation, EqualsImageProcessorsOfTransformers) {
   const Checkpoint pixels = Checkpoint::open(kImages / "pixels.safetensors");
   std::size_t compared = 0;
   for (const auto& entry : fs::directory_iterator(kImages)) {
@@ -70,9 +70,9 @@ TEST(ImagePreparation, EqualsProcessorsOfTransformers) {
       const MediaInput got = prepare_image(rgb_image, preparation);
       ASSERT_EQ(got.shape, tensor.view.shape);
       const std::vector<float> wanted = numbers_of(tensor);
-      // Pillow's resizing is repeated to the digit, torchvision's rounds other weights to 8 bits: a
-      // step more or less, 1 / 255 divided by the smallest deviation. What is computed in float32
-      // errs by a few units of its last place of values up to 3.
+      // Pillow's resizing is reproduced exactly. torchvision rounds its weights to 8 bits
+      // differently, which can change a pixel by 1, or 1 / 255 divided by the smallest standard
+      // deviation. float32 results, for values up to 3, differ by a few units in the last place.
       const double deviation =
           preparation.deviation
               ? *std::min_element(preparation.deviation->begin(), preparation.deviation->end())
@@ -88,7 +88,7 @@ TEST(ImagePreparation, EqualsProcessorsOfTransformers) {
   EXPECT_EQ(compared, 160U);
 }
 
-TEST(ImagePreparation, RefusesConfigsThatItDoesNotKnow) {
+TEST(ImagePreparation, RejectsUnknownConfigs) {
   const struct {
     const char* config;
     ErrorKind kind;
@@ -122,7 +122,7 @@ TEST(ImagePreparation, RefusesConfigsThatItDoesNotKnow) {
                       "preprocessor_config.json");
 }
 
-TEST(ImagePreparation, ReadsOlderSpellings) {
+TEST(ImagePreparation, ReadsOlderConfigKeys) {
   const test::TempFolder folder;
   folder.write("preprocessor_config.json",
                R"({"feature_extractor_type": "CLIPFeatureExtractor", "size": 20, "crop_size": 16,

@@ -1,4 +1,4 @@
-// Text comes in whole characters, and is in the end what all tokens together make.
+// Streamed text consists of whole characters, and in total equals the decoded tokens.
 #include "attnscope/inputs/text/decode_stream.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Tokenizer tokenizer_of(const std::string& name) {
 
 class StreamedText : public testing::TestWithParam<const char*> {};
 
-TEST_P(StreamedText, IsThatOfAllTokensInWholeCharacters) {
+TEST_P(StreamedText, EqualsTheDecodedTokensInWholeCharacters) {
   const Tokenizer tokenizer = tokenizer_of(GetParam());
   const auto texts = nlohmann::json::parse(std::ifstream(kData / "texts.json"));
   for (const std::string text : texts) {
@@ -42,7 +42,7 @@ TEST_P(StreamedText, IsThatOfAllTokensInWholeCharacters) {
 INSTANTIATE_TEST_SUITE_P(Tokenizers, StreamedText,
                          testing::Values("gpt2", "llama", "llama3", "bert"));
 
-TEST(TextStream, HoldsBackAnUnfinishedCharacter) {
+TEST(TextStream, BuffersAnIncompleteCharacter) {
   const Tokenizer tokenizer = tokenizer_of("gpt2");
   const auto byte = [&](const char* spelling) { return *tokenizer.id(spelling); };
   TextStream stream(tokenizer);  // F0 9F 99 82 is a smile

@@ -25,7 +25,7 @@ TEST(ScorePositions, RangesCountFromBothEnds) {
   EXPECT_EQ(chosen("2-last", 4), (Positions{2, 3}));
 }
 
-TEST(ScorePositions, WhatAnExampleLacksIsLeftOut) {
+TEST(ScorePositions, IgnoresPositionsBeyondAnExample) {
   EXPECT_EQ(chosen("10-", 6), Positions{});
   EXPECT_EQ(chosen("3,7", 4), Positions{3});
   EXPECT_EQ(chosen("2-9223372036854775807", 4), (Positions{2, 3}));
@@ -34,7 +34,7 @@ TEST(ScorePositions, WhatAnExampleLacksIsLeftOut) {
   EXPECT_EQ(chosen("last", 0), Positions{});
 }
 
-TEST(ScorePositions, OtherTextsAreNoRanges) {
+TEST(ScorePositions, RejectsInvalidRanges) {
   for (const char* text : {"", "x", "3x", "3-4-5", "last one", "99999999999999999999", "3;4",
                            "mask.txt", "3,,4", "--2"}) {
     const auto ranges = parse_position_ranges(text);
@@ -66,7 +66,7 @@ TEST(ScorePositions, ABrokenMaskIsRefusedWithItsLine) {
   EXPECT_NE(error_of(std::string("0\0", 2)).find("line 1"), std::string::npos);
 }
 
-/// A file of version 1, as NumPy writes it.
+/// A version-1 .npy file, as NumPy writes it.
 std::string npy(const std::string& type, const std::string& shape, const std::string& values,
                 const std::string& by_columns = "False") {
   std::string header =
@@ -77,7 +77,7 @@ std::string npy(const std::string& type, const std::string& shape, const std::st
          values;
 }
 
-TEST(ScorePositions, NumPysBoolsAreAMask) {
+TEST(ScorePositions, ReadsABooleanNumPyArrayAsAMask) {
   const std::string flags("\0\1\1\1\0\0", 6);
   const PositionMask mask = read_npy_mask(npy("|b1", "(2, 3)", flags), "mask.npy");
   ASSERT_EQ(mask.size(), 2u);
@@ -87,8 +87,8 @@ TEST(ScorePositions, NumPysBoolsAreAMask) {
   EXPECT_TRUE(read_npy_mask(npy("|b1", "(99999999999, 0)", ""), "mask.npy").empty());
 }
 
-/// numpy.save() of a transposed array, whose values stand column by column.
-TEST(ScorePositions, AMaskInFortransOrderIsTransposed) {
+/// numpy.save() of a transposed array, whose values are in column-major order.
+TEST(ScorePositions, TransposesAMaskInFortranOrder) {
   const std::string flags("\0\1\1\0\1\0", 6);
   const PositionMask mask = read_npy_mask(npy("|b1", "(2, 3)", flags, "True"), "mask.npy");
   EXPECT_EQ(mask, (PositionMask{{false, true, true}, {true, false, false}}));
@@ -96,7 +96,7 @@ TEST(ScorePositions, AMaskInFortransOrderIsTransposed) {
             (PositionMask{{false, true, true, false, true, false}}));
 }
 
-TEST(ScorePositions, ErrorsOfArraysSayWhatAMaskNeeds) {
+TEST(ScorePositions, ErrorsOfArraysStateTheExpectedMask) {
   const std::string six(6, '\1');
   for (const std::string& bytes :
        {npy("|b1", "(2, 4)", six), npy("<f4", "(1,)", std::string(4, '\0')), npy("|b1", "(6", six),
@@ -112,7 +112,7 @@ TEST(ScorePositions, ErrorsOfArraysSayWhatAMaskNeeds) {
   }
 }
 
-TEST(ScorePositions, OtherArraysAreRefused) {
+TEST(ScorePositions, RejectsOtherArrays) {
   const std::string six(6, '\1');
   for (const std::string& bytes :
        {npy("<f4", "(1,)", std::string(4, '\0')), npy("|u1", "(6,)", six),

@@ -1,4 +1,4 @@
-// Text files as Windows programs write them, and what is no text file at all.
+// Text files as written by Windows programs, and files that are not text.
 #include <filesystem>
 
 #include "tests/support/refusals.h"
@@ -14,7 +14,8 @@ class TextEncodings : public testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  /// The same text with and without a mark, under one name: reports give the name.
+  /// The same text with and without a byte order mark, under one name, because reports contain the
+  /// name.
   std::pair<std::string, std::string> both_of(const std::string& name, const std::string& text) {
     return {folder_.write("plain/" + name, text).string(),
             folder_.write("marked/" + name, kMark + text).string()};
@@ -46,8 +47,8 @@ TEST_F(TextEncodings, AByteOrderMarkChangesNothing) {
   EXPECT_EQ(output_of(plan + Words{marked_held_out}), output_of(plan + Words{held_out}));
 }
 
-/// A copy of a model whose config and tokenizer have a mark.
-TEST_F(TextEncodings, AByteOrderMarkOfAModelsFilesChangesNothing) {
+/// A copy of a model whose config and tokenizer start with a byte order mark.
+TEST_F(TextEncodings, AByteOrderMarkInModelFilesChangesNothing) {
   const fs::path copy = folder_.path() / "shakespeare-gpt2";
   for (const auto& entry : fs::directory_iterator(gpt2_)) {
     const std::string name = entry.path().filename().string();
@@ -59,7 +60,7 @@ TEST_F(TextEncodings, AByteOrderMarkOfAModelsFilesChangesNothing) {
             output_of(Words{"predict", gpt2_} + text));
 }
 
-TEST_F(TextEncodings, OtherEncodingsAreNamed) {
+TEST_F(TextEncodings, NamesOtherEncodings) {
   using namespace std::string_literals;
   const std::string utf16 = folder_.write("a.txt", "\xFF\xFET\0o\0"s).string();
   const std::string bare = folder_.write("b.txt", "T\0o\0 \0b\0e\0"s).string();
@@ -75,8 +76,8 @@ TEST_F(TextEncodings, OtherEncodingsAreNamed) {
        {"report", {"report", gpt2_, "--text-file", bare, "-o", path("r.html")}, {"UTF-16LE"}}});
 }
 
-/// Reading would never end.
-TEST_F(TextEncodings, DevicesAreRefusedBeforeTheyAreRead) {
+/// Reading a device such as /dev/zero would never end.
+TEST_F(TextEncodings, RejectsDevicesBeforeReadingThem) {
   const std::string text = folder_.write("text.txt", "To be, or not to be").string();
   for (const char* device : {"/dev/zero", "/dev/urandom"}) {
     const Words said = {std::string(device) + ": is a device, expected a file or a pipe"};

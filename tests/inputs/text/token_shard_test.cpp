@@ -27,7 +27,7 @@ std::string shard_of(Header header, const std::vector<std::uint16_t>& tokens) {
   for (const std::int32_t field : {header.magic, header.version, header.count}) {
     out += little_endian(static_cast<std::uint32_t>(field), 4);
   }
-  out.resize(1024, '\x07');  // what else the header holds means nothing
+  out.resize(1024, '\x07');  // the rest of the header is ignored
   for (const std::uint16_t token : tokens) out += little_endian(token, 2);
   return out;
 }
@@ -50,7 +50,7 @@ TEST(TokenShard, MayBeEmpty) {
                       "a.bin: ", "has 0 tokens, fewer than the 1 required for one sequence");
 }
 
-TEST(TokenShard, NamesAnIdPastTheVocabulary) {
+TEST(TokenShard, NamesAnIdOutsideTheVocabulary) {
   const test::TempFolder folder;
   const TokenShard shard(folder.write("a.bin", shard_of({.count = 3}, {511, 7, 512})));
   EXPECT_NO_THROW(shard.check_ids(513));
@@ -58,7 +58,7 @@ TEST(TokenShard, NamesAnIdPastTheVocabulary) {
                       "511");
 }
 
-TEST(TokenShard, NoticesThatItWasCut) {
+TEST(TokenShard, DetectsTruncation) {
   const test::TempFolder folder;
   const auto file = folder.write("a.bin", shard_of({.count = 3}, {1, 2, 3}));
   const TokenShard shard(file);

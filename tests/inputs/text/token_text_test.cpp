@@ -9,14 +9,14 @@ namespace {
 
 using namespace std::string_view_literals;
 
-TEST(TokenText, LeavesReadableTextAsItIs) {
+TEST(TokenText, KeepsReadableText) {
   for (const std::string_view text :
        {""sv, " the"sv, "naïve"sv, "日本"sv, "😀"sv, "a\u0301"sv, "שלום"sv}) {
     EXPECT_EQ(token_text(text), text);
   }
 }
 
-TEST(TokenText, EscapesWhatIsNotSeenOrMovesTheTerminal) {
+TEST(TokenText, EscapesInvisibleAndControlCharacters) {
   const struct {
     std::string_view bytes, shown;
   } cases[] = {
@@ -26,8 +26,8 @@ TEST(TokenText, EscapesWhatIsNotSeenOrMovesTheTerminal) {
       {"\0"sv, "\\u{0}"},
       {"\x1b[31m", "\\u{1B}[31m"},
       {"\x7f", "\\u{7F}"},
-      {"\xC2\x9B", "\\u{9B}"},        // a control of two bytes
-      {"\xC2\xA0", "\\u{A0}"},        // a space that does not break
+      {"\xC2\x9B", "\\u{9B}"},        // a two-byte control character
+      {"\xC2\xA0", "\\u{A0}"},        // a no-break space
       {"\u200d", "\\u{200D}"},        // joiner
       {"\u202eabc", "\\u{202E}abc"},  // right-to-left override
       {"\u2066\u061c", "\\u{2066}\\u{61C}"},
@@ -39,14 +39,14 @@ TEST(TokenText, EscapesWhatIsNotSeenOrMovesTheTerminal) {
       {"\xE2", "\\xE2"},  // the first of three bytes
       {"\xE2\x96", "\\xE2\\x96"},
       {"\x81 a", "\\x81 a"},
-      {"\xC0\x80", "\\xC0\\x80"},           // NUL, too long
+      {"\xC0\x80", "\\xC0\\x80"},           // overlong encoding of NUL
       {"\xED\xA0\x80", "\\xED\\xA0\\x80"},  // half a surrogate pair
       {"a\xFFz", "a\\xFFz"},
   };
   for (const auto& example : cases) EXPECT_EQ(token_text(example.bytes), example.shown);
 }
 
-TEST(TokenText, ShowsSpacesWhereAsked) {
+TEST(TokenText, ShowsSpacesOnRequest) {
   EXPECT_EQ(token_text(" the  cat ", Spaces::visible), "␣the␣␣cat␣");
 }
 

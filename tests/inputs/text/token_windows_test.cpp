@@ -14,14 +14,14 @@ namespace {
 
 using Starts = std::vector<std::int64_t>;
 
-TEST(TokenWindows, FollowEachOtherFromTheStart) {
+TEST(TokenWindows, AreConsecutiveFromTheStart) {
   EXPECT_EQ(window_starts(10, {.sequences = 3, .length = 3}, "text"), (Starts{0, 3, 6}));
   EXPECT_EQ(window_starts(9, {.sequences = 3, .length = 3}, "text"), (Starts{0, 3, 6}));
   EXPECT_EQ(window_starts(9, {.sequences = 1, .length = 9}, "text"), (Starts{0}));
 }
 
-TEST(TokenWindows, RandomOnesAreThoseOfTheDocumentedGenerator) {
-  // Printed by the Python lines in the header.
+TEST(TokenWindows, RandomWindowsFollowTheDocumentedGenerator) {
+  // Printed by the Python code in the header.
   EXPECT_EQ(window_starts(1000, {.sequences = 6, .length = 100, .sample = 0}, "text"),
             (Starts{795, 388, 23, 874, 95, 294}));
   EXPECT_EQ(window_starts(12, {.sequences = 10, .length = 3, .sample = 7}, "text"),
@@ -30,7 +30,7 @@ TEST(TokenWindows, RandomOnesAreThoseOfTheDocumentedGenerator) {
             (Starts{893829, 912481, 219454, 426180}));
 }
 
-TEST(TokenWindows, SayHowManyThereAre) {
+TEST(TokenWindows, ReportHowManyThereAre) {
   const struct {
     std::int64_t tokens;
     WindowRequest request;
@@ -56,7 +56,7 @@ TEST(TokenWindows, SayHowManyThereAre) {
   }
 }
 
-TEST(TokenWindows, AreAsManyAsThereAreWhereFewerWillDo) {
+TEST(TokenWindows, UseAllWindowsIfThereAreFewer) {
   WindowRequest request{.sequences = 5, .length = 10, .or_fewer = true};
   EXPECT_EQ(window_starts(39, request, "text"), (std::vector<std::int64_t>{0, 10, 20}));
   EXPECT_EQ(std::ssize(window_starts(60, request, "text")), 5);
@@ -72,7 +72,7 @@ TEST(TokenWindows, AreCutFromIds) {
             (std::vector<Starts>{{100, 101, 102}, {103, 104, 105}}));
 }
 
-TEST(TokenIds, OutsideTheVocabularyAreNamed) {
+TEST(TokenIds, RejectsIdsOutsideTheVocabulary) {
   EXPECT_NO_THROW(check_token_ids(std::vector<std::int64_t>{0, 9}, 10, "tokens"));
   EXPECT_ERROR_SAYING(ErrorKind::format, check_token_ids(std::vector<std::int64_t>{0, 10}, 10, "t"),
                       "t: the token id 10 at position 1 is not in the model's vocabulary",

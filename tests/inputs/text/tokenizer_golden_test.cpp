@@ -1,5 +1,5 @@
-// TokenizerGoldenIds and texts equal those of the Python package `tokenizers`
-// (tools/make_tokenizers.py) for four tokenizers of different kinds and 500 difficult texts.
+// Token ids and decoded texts equal those of the Python package `tokenizers`
+// (tools/make_tokenizers.py) for four kinds of tokenizers and 500 difficult texts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ const std::filesystem::path kTokenizerGoldenData =
 
 json read_json(const std::filesystem::path& file) { return json::parse(std::ifstream(file)); }
 
-/// Long runs of one id are stored as [id, count].
+/// Expands long runs of one id, which are stored as [id, count].
 TokenizerGoldenIds spelled_out(const json& runs) {
   TokenizerGoldenIds ids;
   for (const json& run : runs) {
@@ -68,7 +68,7 @@ void expect_as_recorded(const Tokenizer& tokenizer, const json& expected,
 
 class GoldenTokenizer : public testing::TestWithParam<std::string> {};
 
-TEST_P(GoldenTokenizer, EncodesAndDecodesAsThePythonPackage) {
+TEST_P(GoldenTokenizer, EncodesAndDecodesLikeThePythonPackage) {
   const json expected = read_json(kTokenizerGoldenData / GetParam() / "expected.json");
   expect_as_recorded(Tokenizer::open(kTokenizerGoldenData / GetParam()), expected,
                      spelled_out(expected["first"]), spelled_out(expected["last"]));
@@ -86,7 +86,7 @@ std::vector<std::string> vocabulary_of(const json& tokenizer) {
   return spellings;
 }
 
-TEST(OldTokenizerFiles, VocabularyAndMergesMeanTheSame) {
+TEST(OldTokenizerFiles, VocabularyAndMergesGiveTheSameTokenizer) {
   const json tokenizer = read_json(kTokenizerGoldenData / "gpt2/tokenizer.json");
   const test::TempFolder folder;
   folder.write("vocab.json", tokenizer["model"]["vocab"].dump());
@@ -103,7 +103,7 @@ TEST(OldTokenizerFiles, VocabularyAndMergesMeanTheSame) {
   expect_as_recorded(begun, expected, {begun.special_tokens().begin.value()}, {});
 }
 
-TEST(OldTokenizerFiles, AVocabularyOfWordPiecesMeansTheSame) {
+TEST(OldTokenizerFiles, AWordPieceVocabularyGivesTheSameTokenizer) {
   const json tokenizer = read_json(kTokenizerGoldenData / "bert/tokenizer.json");
   const test::TempFolder folder;
   std::string vocabulary;

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A tokenizer.json of letters, and of what `parts` say.
+/// A tokenizer.json with a vocabulary of letters and the given `parts`.
 Tokenizer letters_with(const json& parts) {
   json vocabulary = {{"<unk>", 0}};
   for (char letter = 'a'; letter <= 'z'; ++letter) {
@@ -40,8 +40,8 @@ class TokenizerMemory : public testing::Test {
   ~TokenizerMemory() override { limit_tokenizer_memory(std::uint64_t{4} << 30); }
 };
 
-/// Each takes gigabytes of one short text; each is refused before it does.
-TEST_F(TokenizerMemory, StepsThatTakeMoreAreRefused) {
+/// Each would need gigabytes for one short text. Each is rejected before that.
+TEST_F(TokenizerMemory, RejectsStepsThatNeedTooMuchMemory) {
   const json doubled = {{"type", "TemplateProcessing"},
                         {"single",
                          {{{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
@@ -86,8 +86,8 @@ TEST_F(TokenizerMemory, StepsThatTakeMoreAreRefused) {
   }
 }
 
-/// The crate normalizes them while it reads the file.
-TEST_F(TokenizerMemory, AddedTokensThatTakeMoreAreRefused) {
+/// The Rust crate normalizes added tokens while it reads the file.
+TEST_F(TokenizerMemory, RejectsAddedTokensThatNeedTooMuchMemory) {
   const json token = {{"id", 27},        {"content", "aaaa"}, {"single_word", false},
                       {"lstrip", false}, {"rstrip", false},   {"normalized", true},
                       {"special", false}};
@@ -97,14 +97,15 @@ TEST_F(TokenizerMemory, AddedTokensThatTakeMoreAreRefused) {
                       "tokenizer.json: is not a valid tokenizer: its steps turn 4 bytes");
 }
 
-TEST_F(TokenizerMemory, DecodersThatTakeMoreAreRefused) {
+TEST_F(TokenizerMemory, RejectsDecodersThatNeedTooMuchMemory) {
   const Tokenizer tokenizer = letters_with({{"decoder", repeated("decoders", kTenfold, 9)}});
   EXPECT_ERROR_SAYING(ErrorKind::format, tokenizer.decode(std::vector<std::int64_t>{1, 2}, false),
                       "tokenizer.json: cannot decode the ids: its steps turn ");
 }
 
-/// What steps could make of the worst text is no reason to refuse another.
-TEST_F(TokenizerMemory, TextThatDoesNotGrowFitsInLittleMemory) {
+/// A text that does not grow is accepted even if the same steps could make the worst text too
+/// large.
+TEST_F(TokenizerMemory, AcceptsTextThatDoesNotGrow) {
   limit_tokenizer_memory(1);
   const Tokenizer tokenizer =
       letters_with({{"normalizer",

@@ -32,7 +32,7 @@ std::string with(std::string text, std::string_view before, std::string_view aft
   return text.replace(at, before.size(), after);
 }
 
-TEST(Tokenizer, ShowsWhatTokensStandFor) {
+TEST(Tokenizer, ReturnsTheTextOfTokens) {
   const auto shown = [](const Tokenizer& tokenizer, std::string_view spelling) {
     return tokenizer.text(tokenizer.id(spelling).value(), Spaces::visible);
   };
@@ -68,7 +68,7 @@ TEST(Tokenizer, FindsTokensBySpellingAndId) {
   EXPECT_EQ(bert.spelling(std::int64_t{1} << 32), std::nullopt);
 }
 
-TEST(Tokenizer, LeavesOutIdsWithoutATokenWhenItDecodes) {
+TEST(Tokenizer, DecodingSkipsUnknownIds) {
   const Tokenizer gpt2 = Tokenizer::open(kTokenizerData / "gpt2");
   TokenizerIds ids = gpt2.encode("First Citizen", /*special=*/false);
   ids.insert(ids.begin() + 1, {-1, 500, std::int64_t{1} << 40});
@@ -83,7 +83,7 @@ TEST(Tokenizer, FindsSpecialTokensByTheirUsualSpelling) {
   EXPECT_EQ(Tokenizer::open(kTokenizerData / "llama").special_tokens().unknown, 0);
 }
 
-TEST(Tokenizer, TakesSpecialTokensThatItsFilesName) {
+TEST(Tokenizer, UsesSpecialTokensNamedInItsFiles) {
   const test::TempFolder folder;
   folder.write("tokenizer.json", content_of(kTokenizerData / "llama3/tokenizer.json"));
   folder.write("tokenizer_config.json",
@@ -97,14 +97,14 @@ TEST(Tokenizer, TakesSpecialTokensThatItsFilesName) {
   EXPECT_EQ(tokenizer.special_tokens().unknown, std::nullopt);
 }
 
-TEST(Tokenizer, RefusesTextThatIsNotUtf8) {
+TEST(Tokenizer, RejectsTextThatIsNotUtf8) {
   const Tokenizer tokenizer = Tokenizer::open(kTokenizerData / "gpt2");
   EXPECT_ERROR_SAYING(ErrorKind::format, tokenizer.encode("caf\xE9 au lait", true),
                       "text: is not UTF-8 at byte 3");
   EXPECT_ERROR_SAYING(ErrorKind::format, tokenizer.encode("ab\xE2\x96", true), "at byte 2");
 }
 
-TEST(Tokenizer, LeavesOutPaddingTruncationAndDropout) {
+TEST(Tokenizer, IgnoresPaddingTruncationAndDropout) {
   std::string json = content_of(kTokenizerData / "gpt2/tokenizer.json");
   const Tokenizer plain = Tokenizer::of_json(json, "tokenizer.json");
   json = with(
@@ -120,7 +120,7 @@ TEST(Tokenizer, LeavesOutPaddingTruncationAndDropout) {
             plain.encode("the most unkindest cut of all", true));
 }
 
-TEST(Tokenizer, SaysWhatIsWrongWithAFile) {
+TEST(Tokenizer, ReportsErrorsInTheFile) {
   const std::string audio = content_of(kTokenizerData / "gpt2/tokenizer.json");
   std::string deep = "[";
   for (int level = 0; level < 100'000; ++level) deep += '[';
@@ -168,7 +168,7 @@ TEST(Tokenizer, SaysWhatIsWrongWithAFile) {
   }
 }
 
-TEST(Tokenizer, SaysWhatIsWrongWithOldFiles) {
+TEST(Tokenizer, ReportsErrorsInOldFiles) {
   const struct {
     std::string_view fault, name, content, other_name, other_content, said;
   } folders[] = {
@@ -203,7 +203,7 @@ TEST(Tokenizer, SaysWhatIsWrongWithOldFiles) {
   }
 }
 
-TEST(Tokenizer, SaysThatAFolderHasNone) {
+TEST(Tokenizer, ReportsAFolderWithoutATokenizer) {
   const test::TempFolder folder;
   EXPECT_FALSE(Tokenizer::find(folder.path()).has_value());
   EXPECT_ERROR_SAYING(ErrorKind::io, Tokenizer::open(folder.path()), "has no tokenizer: ");
@@ -211,14 +211,14 @@ TEST(Tokenizer, SaysThatAFolderHasNone) {
   EXPECT_FALSE(Tokenizer::find(folder.path()).has_value());
 }
 
-TEST(Tokenizer, TextWithoutAnUnknownTokenIsAnError) {
+TEST(Tokenizer, UnknownTextWithoutAnUnknownTokenIsAnError) {
   const test::TempFolder folder;
   folder.write("vocab.txt", "a\nb\n");
   EXPECT_ERROR_SAYING(ErrorKind::format, Tokenizer::open(folder.path()).encode("c", false),
                       "vocab.txt: cannot encode the text: ");
 }
 
-TEST(Tokenizer, WordPiecesAreLowerCasedAsTold) {
+TEST(Tokenizer, LowercasesWordPiecesIfConfigured) {
   const test::TempFolder folder;
   folder.write("vocab.txt", "[UNK]\nthe\ncat\n");
   EXPECT_EQ(Tokenizer::open(folder.path()).encode("The CAT", false), (TokenizerIds{1, 2}));
@@ -229,7 +229,7 @@ TEST(Tokenizer, WordPiecesAreLowerCasedAsTold) {
   EXPECT_EQ(Tokenizer::open(cased.path()).encode("The the", false), (TokenizerIds{2, 1}));
 }
 
-TEST(Tokenizer, RobertaPutsItsTokensAroundAText) {
+TEST(Tokenizer, RobertaAddsItsSpecialTokens) {
   const test::TempFolder folder;
   folder.write("vocab.json",
                R"({"<s>":0,"<pad>":1,"</s>":2,"<unk>":3,"<mask>":4,"a":5,"Ġ":6,"Ġa":7})");
@@ -240,7 +240,7 @@ TEST(Tokenizer, RobertaPutsItsTokensAroundAText) {
   EXPECT_EQ(tokenizer.decode(TokenizerIds{0, 5, 7, 4, 2}, true), "a a");
 }
 
-TEST(Tokenizer, ServesSeveralThreads) {
+TEST(Tokenizer, IsThreadSafe) {
   const Tokenizer tokenizer = Tokenizer::open(kTokenizerData / "llama");
   const TokenizerIds expected = tokenizer.encode("What, drunk? and speak parrot?", true);
   std::vector<TokenizerIds> found(4);

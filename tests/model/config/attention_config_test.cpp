@@ -1,5 +1,5 @@
-// How attention scales, caps and masks its scores, by config.json and family. Expected values are
-// those of transformers 5.
+// How config.json and the family set the scaling, softcap and mask of attention scores. Expected
+// values are those of transformers 5.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// How far each layer's queries see; 0: everywhere.
+/// The attention reach of each layer's queries; 0: unlimited.
 std::vector<std::int64_t> reaches_of(const ModelSpec& spec) {
   std::vector<std::int64_t> reaches;
   for (const LayerSpec& layer : spec.layers) {
@@ -22,7 +22,7 @@ std::vector<std::int64_t> reaches_of(const ModelSpec& spec) {
   return reaches;
 }
 
-/// Of decoders: a token sees itself and W - 1 before it.
+/// Window sizes of decoders: a token attends to itself and the W - 1 tokens before it.
 std::vector<std::int64_t> windows_of(const ModelSpec& spec) {
   std::vector<std::int64_t> windows;
   for (const LayerSpec& layer : spec.layers) {
@@ -46,10 +46,11 @@ TEST(AttentionConfig, ScalesAndCapsScores) {
     double expected = 1 / std::sqrt(head_dim);
     if (type == "gpt_neo" || type.starts_with("granite")) expected = 1;
     if (type == "daisy_gpt2") expected = 0.12;
-    if (type == "mpt") expected = 1 / std::sqrt(512.0);  // d_model is not said
+    if (type == "mpt") expected = 1 / std::sqrt(512.0);  // d_model is missing
     if (type.starts_with("gemma")) expected = 1 / 16.0;
     if (type == "gemma3n_text" || type == "gemma4_text") expected = 1;
-    if (type == "mistral4") expected *= std::pow(0.1 * std::log(128.0) + 1, 2);  // yarn's gain
+    // YaRN's scale factor.
+    if (type == "mistral4") expected *= std::pow(0.1 * std::log(128.0) + 1, 2);
     EXPECT_EQ(scales_of(spec_of(type)), std::vector(3, expected));
     const auto cap = spec_of(type).layers[0].attention.soft_cap;
     EXPECT_EQ(cap.value_or(0), type == "gemma2" ? 50 : 0);
@@ -57,7 +58,7 @@ TEST(AttentionConfig, ScalesAndCapsScores) {
   EXPECT_EQ(scales_of(spec_of("gpt2", {{"scale_attn_weights", false}})), std::vector(3, 1.0));
   EXPECT_EQ(scales_of(spec_of("gpt2", {{"scale_attn_by_inverse_layer_idx", true}})),
             (std::vector{usual, usual / 2, usual / 3}));
-  // Not the head's dimension, which is 256 where the file says none.
+  // Not the head dimension, which is 256 if the file does not set it.
   EXPECT_EQ(scales_of(spec_of("gemma3_text", {{"query_pre_attn_scalar", 64}, {"head_dim", 8}})),
             std::vector(3, 0.125));
   EXPECT_EQ(scales_of(spec_of("gemma", {{"query_pre_attn_scalar", 64}, {"head_dim", 4}})),
@@ -75,7 +76,7 @@ TEST(AttentionConfig, ScalesAndCapsScores) {
   EXPECT_EQ(spec_of("gemma3_text", {{"final_logit_softcapping", 20}}).head.soft_cap, 20);
 }
 
-TEST(AttentionConfig, WindowsAreThoseOfTheFamily) {
+TEST(AttentionConfig, WindowsEqualThoseOfTheFamily) {
   using Windows = std::vector<std::int64_t>;
   const json five = {{"sliding_window", 5}};
   const auto with = [&](json changes) {
@@ -131,13 +132,13 @@ TEST(AttentionConfig, WindowsAreThoseOfTheFamily) {
   }
 }
 
-/// Llama 4 with 4 layers, of which the last does not rotate.
+/// Llama 4 with 4 layers, the last of which is a NoPE layer.
 ModelSpec llama4_of(json changes = json::object()) {
   changes["num_hidden_layers"] = 4;
   return spec_of("llama4_text", changes);
 }
 
-TEST(AttentionConfig, LayersThatRotateSeeChunks) {
+TEST(AttentionConfig, RopeLayersAttendWithinChunks) {
   const auto chunks_of = [](const json& changes) {
     std::vector<std::int64_t> chunks;
     for (const LayerSpec& layer : llama4_of(changes).layers) {
@@ -157,7 +158,7 @@ TEST(AttentionConfig, LayersThatRotateSeeChunks) {
             "layer type 'sliding_attention' is not known");
 }
 
-TEST(AttentionConfig, LayersThatDoNotRotateTuneTheirQueries) {
+TEST(AttentionConfig, NopeLayersScaleTheirQueries) {
   const ModelSpec spec = llama4_of({{"floor_scale", 7}});
   const AttentionSpec &rotates = spec.layers[0].attention, &does_not = spec.layers[3].attention;
   EXPECT_TRUE(rotates.rope && rotates.query_norm && rotates.key_norm && !rotates.temperature);
@@ -171,7 +172,7 @@ TEST(AttentionConfig, LayersThatDoNotRotateTuneTheirQueries) {
   EXPECT_FALSE(llama4_of({{"use_qk_norm", false}}).layers[0].attention.query_norm);
 }
 
-TEST(AttentionConfig, MasksSayWhatIsCausal) {
+TEST(AttentionConfig, ReportsCausalMasks) {
   const auto causal = [](const char* type, const json& changes = json::object()) {
     return spec_of(type, changes).layers[0].attention.mask.causal;
   };
@@ -204,7 +205,7 @@ TEST(AttentionConfig, ADecoderMayBeBidirectional) {
   EXPECT_FALSE(spec_of("bert", decoder).causal);
 }
 
-TEST(AttentionConfig, WindowsOfBidirectionalModels) {
+TEST(AttentionConfig, BidirectionalModelsMayHaveWindows) {
   using Reaches = std::vector<std::int64_t>;
   const json window = {{"sliding_window", 5}, {"is_causal", false}};
   EXPECT_EQ(reaches_of(spec_of("mistral", window)), (Reaches{5, 5, 5}));
@@ -217,7 +218,7 @@ TEST(AttentionConfig, WindowsOfBidirectionalModels) {
   EXPECT_EQ(reaches_of(spec_of("gemma3_text", both)), (Reaches{3, 3, 3}));
 }
 
-TEST(AttentionConfig, MasksThatTransformersReadsInTwoWaysAreNotRun) {
+TEST(AttentionConfig, RejectsMasksThatTransformersInterpretsInTwoWays) {
   const struct {
     const char *type, *key;
     json changes;
@@ -238,7 +239,7 @@ TEST(AttentionConfig, MasksThatTransformersReadsInTwoWaysAreNotRun) {
   }
 }
 
-TEST(AttentionConfig, PositionsOfAnotherKindAreNotRun) {
+TEST(AttentionConfig, RejectsUnknownPositionEmbeddings) {
   const auto not_run = [](const json& kind) {
     return spec_of("bert", {{"position_embedding_type", kind}}).not_run;
   };
@@ -247,12 +248,12 @@ TEST(AttentionConfig, PositionsOfAnotherKindAreNotRun) {
   EXPECT_EQ(not_run("relative_key"), "position_embedding_type 'relative_key' is not known");
 }
 
-TEST(AttentionConfig, PhisHeadsMayHaveADimensionOfTheirOwn) {
+TEST(AttentionConfig, PhiHeadsMayHaveTheirOwnDimension) {
   EXPECT_EQ(spec_of("phi", {{"head_dim", 16}}).dimensions.heads.head_dim, 16);
   EXPECT_EQ(spec_of("phi").dimensions.heads.head_dim, 8);
 }
 
-TEST(AttentionConfig, LayersOfTheirOwnNumbersAreRefused) {
+TEST(AttentionConfig, RejectsPerLayerConfigs) {
   EXPECT_NO_THROW(spec_of("llama", {{"per_layer_config", json::object()}}));
   try {
     spec_of("llama", {{"per_layer_config", {{"1", {{"num_attention_heads", 2}}}}}});

@@ -1,5 +1,5 @@
-// The way of the stream: what config.json and the description of an architecture say of embeddings
-// and of what layers read. Expected values are those of transformers 5.
+// Embeddings and layer inputs, as set by config.json and the description of an architecture.
+// Expected values are those of transformers 5.
 #include <gtest/gtest.h>
 
 #include "tests/model/spec_of.h"
@@ -14,7 +14,7 @@ TEST(EmbeddingAndNormConfig, AttentionAndMlpMayBeParallel) {
   EXPECT_FALSE(spec_of("llama", {{"use_parallel_residual", true}}).layers[0].parallel);
 }
 
-TEST(EmbeddingAndNormConfig, EmbeddingsAreThoseOfTheFamily) {
+TEST(EmbeddingAndNormConfig, EmbeddingsEqualThoseOfTheFamily) {
   const ModelSpec opt = spec_of("opt", {{"word_embed_proj_dim", 16}});
   EXPECT_TRUE(opt.stream.has_projection);
   EXPECT_EQ(opt.stream.embedding_width, 16);
@@ -35,7 +35,7 @@ TEST(EmbeddingAndNormConfig, EmbeddingsAreThoseOfTheFamily) {
   EXPECT_FALSE(spec_of("qwen3").stream.embedding.times_sqrt_width.fallback);
 }
 
-TEST(EmbeddingAndNormConfig, DaisyTakesUpLayersAndEmbeddings) {
+TEST(EmbeddingAndNormConfig, DaisyAddsSkipConnectionsAndValueEmbeddings) {
   const ModelSpec spec = spec_of("daisy_gpt2", {{"num_layers", 16}});
   const auto skip_from = [&](std::size_t layer) { return spec.layers[layer].input->skip_from; };
   EXPECT_EQ(skip_from(5), std::nullopt);

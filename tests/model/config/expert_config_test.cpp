@@ -1,4 +1,4 @@
-// Mixtures of experts in config.json. Expected values are those of transformers 5.
+// Mixture-of-experts settings in config.json. Expected values are those of transformers 5.
 #include "attnscope/model/config/expert_config.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Which of the three layers have experts: "-xx".
+/// Marks which of the three layers are MoE layers: "-xx".
 std::string expert_layers(const char* model_type, const json& changes) {
   const ModelSpec spec = spec_of(model_type, changes);
   std::string layers;
@@ -26,7 +26,7 @@ std::string expert_layers(const char* model_type, const json& changes) {
   return layers;
 }
 
-TEST(ExpertConfig, SaysWhichLayersHaveExperts) {
+TEST(ExpertConfig, ListsTheMoeLayers) {
   const struct {
     const char* type;
     json changes;
@@ -50,7 +50,7 @@ TEST(ExpertConfig, SaysWhichLayersHaveExperts) {
   }
 }
 
-TEST(ExpertConfig, TakesTransformersValuesWhereTheFileIsSilent) {
+TEST(ExpertConfig, UsesTransformersDefaultsForMissingValues) {
   const struct {
     const char* type;
     std::int64_t experts, chosen, width, shared_width;
@@ -74,11 +74,11 @@ TEST(ExpertConfig, TakesTransformersValuesWhereTheFileIsSilent) {
   }
 }
 
-TEST(ExpertConfig, CountsNoDraftHeadAsALayer) {
+TEST(ExpertConfig, DoesNotCountADraftHeadAsALayer) {
   EXPECT_EQ(spec_of("glm4_moe", {{"num_nextn_predict_layers", 2}}).dimensions.layers, 3);
 }
 
-TEST(ExpertConfig, RefusesWhatCannotBe) {
+TEST(ExpertConfig, RejectsInvalidValues) {
   const struct {
     const char* type;
     json changes;
@@ -121,7 +121,7 @@ TEST(ExpertConfig, RefusesWhatCannotBe) {
       {"qwen2_moe", {{"decoder_sparse_step", 0}}, "'decoder_sparse_step' is 0, expected a whole"},
   };
   for (const auto& row : cases) {
-    const auto& type = row.type;  // lambdas cannot hold bindings
+    const auto& type = row.type;  // lambdas cannot capture structured bindings
     const auto& changes = row.changes;
     const auto& problem = row.problem;
     SCOPED_TRACE(std::string(type) + " " + changes.dump());

@@ -1,5 +1,5 @@
-// What config.json and the description of an architecture come to, layer by layer. Expected values
-// are those of transformers 5.
+// Layer descriptions derived from config.json and the description of an architecture. Expected
+// values are those of transformers 5.
 #include "attnscope/model/config/layer_config.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Where norms stand: 1 to 6 from the attention's input to the MLP's sum, f after the last layer, h
-/// of heads.
+/// Positions of norms: 1 to 6 from the input of the attention to the sum after the MLP, f after the
+/// last layer, h per head.
 std::string places_of(const ModelSpec& spec) {
   const LayerSpec& layer = spec.layers.front();
   std::string places;
@@ -61,7 +61,7 @@ TEST(LayerConfig, EveryArchitectureDescribesItsForwardPass) {
   }
 }
 
-TEST(LayerConfig, NormsStandWhereTheFamilyHasThem) {
+TEST(LayerConfig, NormPositionsEqualThoseOfTheFamily) {
   const std::map<std::string, std::string> expected = {
       {"albert", "36"},     {"bert", "36"},        {"daisy_gpt2", "4h"}, {"distilbert", "36"},
       {"gemma", "14f"},     {"gemma2", "1245f"},   {"gpt2", "14f"},      {"gemma3_text", "1245fh"},
@@ -88,7 +88,7 @@ TEST(LayerConfig, NormsStandWhereTheFamilyHasThem) {
             "layers.{layer}.post_attention_layernorm");
 }
 
-TEST(LayerConfig, NormsAreOfTheFamilysKind) {
+TEST(LayerConfig, NormKindsEqualThoseOfTheFamily) {
   for (const std::string type :
        {"albert", "bert",       "daisy_gpt2", "distilbert", "gemma",   "gemma2", "gemma3_text",
         "gpt2",   "gpt_neo",    "gpt_neox",   "llama",      "mistral", "opt",    "phi",
@@ -114,7 +114,7 @@ TEST(LayerConfig, NormsAreOfTheFamilysKind) {
   EXPECT_FALSE(bare.stream.last_norm->has_gain());
 }
 
-TEST(LayerConfig, ReadsEpsilonByTheFamilysKey) {
+TEST(LayerConfig, ReadsEpsilonByTheKeyOfTheFamily) {
   const struct {
     const char *type, *key;
     double standard;
@@ -142,11 +142,11 @@ TEST(LayerConfig, ReadsEpsilonByTheFamilysKey) {
       {"glm4_moe", "rms_norm_eps", 1e-5},      {"gpt_oss", "rms_norm_eps", 1e-5},
   };
   for (const auto& row : cases) {
-    const char *type = row.type, *key = row.key;  // lambdas cannot hold bindings
+    const char *type = row.type, *key = row.key;  // lambdas cannot capture structured bindings
     const double standard = row.standard;
     SCOPED_TRACE(type);
     EXPECT_EQ(norm_of(spec_of(type)).epsilon, standard);
-    json all;  // of other families: none of them counts here
+    json all;  // keys of other families, which must be ignored
     for (const char* other : {"layer_norm_eps", "layer_norm_epsilon", "rms_norm_eps", "norm_eps"}) {
       all[other] = key != nullptr && std::string(key) == other ? 0.25 : 0.5;
     }
@@ -158,7 +158,7 @@ TEST(LayerConfig, ReadsEpsilonByTheFamilysKey) {
   }
 }
 
-TEST(LayerConfig, KnowsWhichProjectionsHaveBiases) {
+TEST(LayerConfig, ListsProjectionsWithBiases) {
   const std::map<std::string, std::string> expected = {
       {"albert", "qkvoud"},
       {"bert", "qkvoud"},
@@ -225,7 +225,7 @@ TEST(LayerConfig, KnowsWhichProjectionsHaveBiases) {
   EXPECT_EQ(biased(spec_of("modernbert", all)), "qkvogud");
 }
 
-TEST(LayerConfig, ActivationsFallBackToTheFamilys) {
+TEST(LayerConfig, ActivationsDefaultToThoseOfTheFamily) {
   using enum Activation;
   const std::map<std::string, Activation> expected = {
       {"albert", gelu_tanh},
@@ -281,7 +281,7 @@ TEST(LayerConfig, ActivationsFallBackToTheFamilys) {
   EXPECT_EQ(spec_of("roberta", {{"hidden_act", "relu"}}).head.activation, gelu);
 }
 
-TEST(LayerConfig, RefusesWhatCannotBe) {
+TEST(LayerConfig, RejectsInvalidValues) {
   const struct {
     const char* type;
     const char* changes;
@@ -323,14 +323,14 @@ TEST(LayerConfig, RefusesWhatCannotBe) {
   }
 }
 
-TEST(LayerConfig, NullIsNoNumberAndNotTrue) {
+TEST(LayerConfig, NullIsNotANumberAndNotTrue) {
   EXPECT_FALSE(spec_of("gpt_neox", {{"use_parallel_residual", nullptr}}).layers[0].parallel);
   EXPECT_EQ(biased(spec_of("opt", {{"enable_bias", nullptr}})), "");
   EXPECT_EQ(norm_of(spec_of("llama", {{"rms_norm_eps", nullptr}})).epsilon, 1e-6);
   EXPECT_EQ(spec_of("llama", {{"hidden_act", nullptr}}).layers[0].activation, Activation::silu);
 }
 
-TEST(LayerConfig, WhatIsUnknownStopsOnlyTheForwardPass) {
+TEST(LayerConfig, UnknownValuesOnlyPreventTheForwardPass) {
   const ModelSpec act = spec_of("llama", {{"hidden_act", "snake\n"}});
   EXPECT_EQ(act.not_run, "activation 'snake\\x0a' is not known");
   EXPECT_EQ(act.layers.size(), 3u);

@@ -1,4 +1,5 @@
-// Layers that differ in shape, and layers that share keys and values, by config.json and layout.
+// Layers of different shapes, and layers that share keys and values, by config.json and layout
+// file.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 
 const fs::path kShapeData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
 
-/// Gemma 4 whose layers 1 and 3 are full.
+/// Gemma 4 in which layers 1 and 3 have full attention.
 ModelSpec gemma4_of(const json& changes = json::object()) {
   json config = {{"num_hidden_layers", 4},
                  {"head_dim", 8},
@@ -57,7 +58,7 @@ std::vector<std::int64_t> mlp_widths(const ModelSpec& spec) {
 
 using Sizes = std::vector<std::int64_t>;
 
-TEST(LayerShapes, FullLayersHaveHeadsOfTheirOwn) {
+TEST(LayerShapes, FullAttentionLayersHaveTheirOwnHeads) {
   const ModelSpec spec = gemma4_of({{"num_global_key_value_heads", 2}});
   EXPECT_EQ(head_dims(spec), (Sizes{8, 12, 8, 12}));
   EXPECT_EQ(kv_heads(spec), (Sizes{4, 4, 4, 4})) << "read only where values are keys";
@@ -68,14 +69,14 @@ TEST(LayerShapes, FullLayersHaveHeadsOfTheirOwn) {
   EXPECT_FALSE(same.sharing_of(2).values_are_keys);
   EXPECT_EQ(largest_dimensions(same).heads.head_dim, 12);
   EXPECT_EQ(largest_dimensions(same).heads.kv_heads, 4);
-  // 16 bits of keys and values, which are two though one matrix makes them.
+  // Keys and values of 16 bits each. They are cached separately even if one matrix computes both.
   EXPECT_EQ(kv_cache_bytes_per_token(same), 2 * 2 * (2 * 4 * 8 + 2 * 2 * 12));
   EXPECT_EQ(head_dims(spec_of("gemma4_text", {{"num_hidden_layers", 7}})),
             (Sizes{256, 256, 256, 256, 256, 512, 512}))
       << "the last is full";
 }
 
-TEST(LayerShapes, ALayersOwnNumbersStandInPlaceOfThoseOfItsKind) {
+TEST(LayerShapes, PerLayerValuesOverrideThoseOfTheLayerType) {
   const json own = {{"1", {{"head_dim", 16}, {"num_key_value_heads", 1}}}};
   const ModelSpec spec = gemma4_of({{"per_layer_config", own}});
   EXPECT_EQ(head_dims(spec), (Sizes{8, 16, 8, 8}));
@@ -83,7 +84,7 @@ TEST(LayerShapes, ALayersOwnNumbersStandInPlaceOfThoseOfItsKind) {
   EXPECT_EQ(head_dims(gemma4_of({{"per_layer_config", json::object()}})), (Sizes{8, 8, 8, 8}));
 }
 
-TEST(LayerShapes, TheLastLayersTakeKeysAndValuesOfTheirKind) {
+TEST(LayerShapes, TheLastLayersShareKeysAndValuesOfTheirType) {
   const ModelSpec spec = gemma4_of({{"num_kv_shared_layers", 2}, {"use_double_wide_mlp", true}});
   EXPECT_EQ(spec.sharing_of(0).from, std::nullopt);
   EXPECT_EQ(spec.sharing_of(1).from, std::nullopt);
@@ -94,7 +95,7 @@ TEST(LayerShapes, TheLastLayersTakeKeysAndValuesOfTheirKind) {
   EXPECT_EQ(mlp_widths(gemma4_of({{"num_kv_shared_layers", 2}})), (Sizes{20, 20, 20, 20}));
 }
 
-TEST(LayerShapes, MlpsMayHaveAWidthEach) {
+TEST(LayerShapes, MlpsMayHaveDifferentSizes) {
   const ModelSpec spec = spec_of(
       "gemma3n_text", {{"intermediate_size", {8, 12, 16, 99}}, {"num_kv_shared_layers", 0}});
   EXPECT_EQ(mlp_widths(spec), (Sizes{8, 12, 16}));
@@ -129,7 +130,7 @@ TEST(LayerShapes, RejectsContradictions) {
                       "different values of 'sliding_window' per layer are not supported");
 }
 
-TEST(LayerShapes, ALayoutSaysThemToo) {
+TEST(LayerShapes, ALayoutFileDescribesThemToo) {
   json layout = small_layout();
   layout["layers"] = 4;
   layout["intermediate_size"] = 6;
@@ -158,7 +159,7 @@ TEST(LayerShapes, ALayoutSaysThemToo) {
   }
 }
 
-TEST(LayerShapes, LayersThatShareHaveNoKeysOfTheirOwn) {
+TEST(LayerShapes, SharingLayersHaveNoKeysOfTheirOwn) {
   const Model model = Model::open(kShapeData / "forward" / "gemma4");
   EXPECT_EQ(model.weight(1, Role::query).matrix.rows, 4 * 12);
   EXPECT_EQ(model.weight(2, Role::key).missing, "layer 2 reuses the keys and values of layer 0");
@@ -169,7 +170,7 @@ TEST(LayerShapes, LayersThatShareHaveNoKeysOfTheirOwn) {
   EXPECT_NE(same.weight(0, Role::value).tensor, same.weight(0, Role::key).tensor);
 }
 
-TEST(LayerShapes, EveryTensorOfFamiliesThatAreNotRunHasARole) {
+TEST(LayerShapes, EveryTensorOfUnsupportedFamiliesHasARole) {
   for (const char* family : {"deepseek_v4", "gemma3n"}) {
     SCOPED_TRACE(family);
     const Model model = Model::open(kShapeData / "weights_only" / family);

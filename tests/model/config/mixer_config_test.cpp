@@ -1,4 +1,4 @@
-// Which layers attend, by config.json. Expected values are those of transformers 5.
+// Which layers have attention, by config.json. Expected values are those of transformers 5.
 #include "attnscope/model/config/mixer_config.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Of the layers: "a" attends, "-" does not.
+/// One character per layer: "a" for attention, "-" for another mixer.
 std::string attending(const char* model_type, const json& changes) {
   const Dimensions dimensions = spec_of(model_type, changes).dimensions;
   std::string layers;
@@ -23,7 +23,7 @@ std::string attending(const char* model_type, const json& changes) {
   return layers;
 }
 
-TEST(MixerConfig, SaysWhichLayersAttend) {
+TEST(MixerConfig, ListsTheAttentionLayers) {
   const json linear = "linear_attention", full = "full_attention";
   const struct {
     const char* type;
@@ -59,7 +59,7 @@ TEST(MixerConfig, SaysWhichLayersAttend) {
   }
 }
 
-TEST(MixerConfig, TakesTransformersValuesWhereTheFileIsSilent) {
+TEST(MixerConfig, UsesTransformersDefaultsForMissingValues) {
   for (const char* type : {"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"}) {
     const ModelSpec spec = spec_of(type);
     const DeltaNetSpec& own = *spec.layers.front().mixer->delta_net;
@@ -74,11 +74,11 @@ TEST(MixerConfig, TakesTransformersValuesWhereTheFileIsSilent) {
   }
   const ModelSpec lfm2 = spec_of("lfm2", {{"full_attn_idxs", {1}}});
   EXPECT_EQ(lfm2.layers.front().mixer->short_convolution->kernel, 3);
-  EXPECT_EQ(lfm2.dimensions.mlp_width, 8192);  // of 12288
+  EXPECT_EQ(lfm2.dimensions.mlp_width, 8192);  // instead of 12288
   EXPECT_EQ(spec_of("qwen3_next", {{"num_key_value_heads", nullptr}}).dimensions.experts, 4);
 }
 
-TEST(MixerConfig, NamesTheLayerThatStopsTheForwardPass) {
+TEST(MixerConfig, NamesTheLayerThatPreventsTheForwardPass) {
   const struct {
     const char* type;
     json changes;
@@ -108,7 +108,7 @@ TEST(MixerConfig, NamesTheLayerThatStopsTheForwardPass) {
   }
 }
 
-TEST(MixerConfig, RefusesWhatCannotBe) {
+TEST(MixerConfig, RejectsInvalidValues) {
   const struct {
     const char* type;
     json changes;
@@ -129,7 +129,7 @@ TEST(MixerConfig, RefusesWhatCannotBe) {
       {"nemotron_h", {{"hybrid_override_pattern", 7}}, "'hybrid_override_pattern'"},
   };
   for (const auto& row : cases) {
-    const auto& type = row.type;  // lambdas cannot hold bindings
+    const auto& type = row.type;  // lambdas cannot capture structured bindings
     const auto& changes = row.changes;
     const auto& problem = row.problem;
     SCOPED_TRACE(problem);
@@ -137,7 +137,7 @@ TEST(MixerConfig, RefusesWhatCannotBe) {
   }
 }
 
-TEST(MixerConfig, BlocksAreSharedInTurns) {
+TEST(MixerConfig, SharedBlocksAlternate) {
   const Dimensions dimensions =
       spec_of("zamba2", {{"num_mem_blocks", 2}, {"hybrid_layer_ids", {0, 1, 2}}}).dimensions;
   EXPECT_EQ(layer_numbers(dimensions, 0).group, 0);

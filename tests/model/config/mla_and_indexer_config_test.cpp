@@ -20,13 +20,13 @@ bool has_rule(const ModelSpec& spec, Role role) {
                      [&](const WeightRule& rule) { return rule.role == role; });
 }
 
-TEST(MlaConfig, SizesWhereTheFileIsSilent) {
+TEST(MlaConfig, UsesDefaultSizesForMissingValues) {
   const struct {
     const char* type;
     std::int64_t query_rank, rank, head_dim, rotary, value_dim;
   } families[] = {
       {"glm_moe_dsa", 2048, 512, 256, 64, 256}, {"deepseek_v32", 1536, 512, 192, 64, 128},
-      {"minicpm3", 768, 256, 96, 32, 8},  // values: width / heads
+      {"minicpm3", 768, 256, 96, 32, 8},  // value size: hidden size / heads
       {"deepseek_v2", 1536, 512, 192, 64, 128}, {"deepseek_v3", 1536, 512, 192, 64, 128},
       {"kimi_k2", 1536, 512, 192, 64, 128}};
   for (const auto& family : families) {
@@ -35,7 +35,7 @@ TEST(MlaConfig, SizesWhereTheFileIsSilent) {
     ASSERT_TRUE(dimensions.mla);
     EXPECT_EQ(dimensions.mla->query, family.query_rank);
     EXPECT_EQ(dimensions.mla->key_value, family.rank);
-    EXPECT_EQ(dimensions.heads.kv_heads, 4);  // whatever the file says
+    EXPECT_EQ(dimensions.heads.kv_heads, 4);  // the value in the file is ignored
     EXPECT_EQ(dimensions.heads.head_dim, family.head_dim);
     EXPECT_EQ(dimensions.heads.shared_key_dim, family.rotary);
     EXPECT_EQ(dimensions.heads.value_dim, family.value_dim);
@@ -43,7 +43,7 @@ TEST(MlaConfig, SizesWhereTheFileIsSilent) {
   }
 }
 
-TEST(MlaConfig, ShapesOfStoredMatricesAndOfThoseTheyMake) {
+TEST(MlaConfig, DescribesStoredAndCombinedMatrices) {
   const Dimensions dimensions = spec_of("minicpm3", {{"q_lora_rank", 10},
                                                      {"kv_lora_rank", 9},
                                                      {"qk_nope_head_dim", 6},
@@ -56,12 +56,13 @@ TEST(MlaConfig, ShapesOfStoredMatricesAndOfThoseTheyMake) {
   EXPECT_EQ(canonical_shape(dimensions, Role::kv_down), (Shape2{9 + 4, 32}));
   EXPECT_EQ(canonical_shape(dimensions, Role::kv_up), (Shape2{4 * (6 + 5), 9}));
   EXPECT_EQ(canonical_shape(dimensions, Role::query), (Shape2{4 * 10, 32}));
-  EXPECT_EQ(canonical_shape(dimensions, Role::key), (Shape2{4 * 6 + 4, 32}));  // shared rows once
+  // Shared rows count once.
+  EXPECT_EQ(canonical_shape(dimensions, Role::key), (Shape2{4 * 6 + 4, 32}));
   EXPECT_EQ(canonical_shape(dimensions, Role::value), (Shape2{4 * 5, 32}));
   EXPECT_EQ(canonical_shape(dimensions, Role::kv), (Shape2{4 * (6 + 5) + 4, 32}));
 }
 
-TEST(MlaConfig, QueriesWithoutALatent) {
+TEST(MlaConfig, QueriesMayHaveNoLatent) {
   const ModelSpec with = spec_of("minicpm3"), without = spec_of("minicpm3", {{"q_lora_rank", {}}});
   EXPECT_FALSE(has_rule(with, Role::query));
   EXPECT_TRUE(has_rule(with, Role::query_up));
@@ -91,7 +92,7 @@ TEST(MlaConfig, OnlyTheLastDimensionsRotate) {
   EXPECT_EQ(rope->pairs, RotaryPairs::halves);
 }
 
-TEST(MlaConfig, StretchedTextsScaleScores) {
+TEST(MlaConfig, RopeScalingScalesScores) {
   const auto scale = [](const json& rope) {
     return spec_of("deepseek_v3", {{"rope_parameters", rope}}).layers[0].attention.scale;
   };
@@ -104,7 +105,7 @@ TEST(MlaConfig, StretchedTextsScaleScores) {
                    usual * gain * gain);
 }
 
-TEST(MlaConfig, LayersHaveExpertsWhereConfigsSaySo) {
+TEST(MlaConfig, ListsTheMoeLayers) {
   const auto experts = [](const char* type, const json& changes) {
     const ModelSpec spec = spec_of(type, changes);
     EXPECT_EQ(spec.not_run, "") << type << ' ' << changes;
@@ -123,7 +124,7 @@ TEST(MlaConfig, LayersHaveExpertsWhereConfigsSaySo) {
   EXPECT_EQ(experts("glm_moe_dsa", {{"mlp_layer_types", {"dense", "dense", "dense"}}}), "---");
 }
 
-TEST(MlaConfig, RefusesSizesThatMakeNoSense) {
+TEST(MlaConfig, RejectsInvalidSizes) {
   const struct {
     json changes;
     std::string_view said;
@@ -172,7 +173,7 @@ json layout_with_mla() {
           {"weights", weights}};
 }
 
-TEST(MlaConfig, LayoutFilesDescribeIt) {
+TEST(MlaConfig, LayoutFilesDescribeMla) {
   const ModelSpec spec = parse_layout(layout_with_mla().dump(), "layout.json");
   EXPECT_EQ(spec.dimensions.mla->query, 10);
   EXPECT_EQ(spec.dimensions.mla->key_value, 9);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kWhere = "model/config.json";
 
-/// As transformers wrote Llama's config.json before version 5.
+/// Llama's config.json as written by transformers before version 5.
 nlohmann::json old_llama() {
   return nlohmann::json::parse(R"({
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 32,
@@ -24,7 +24,7 @@ nlohmann::json old_llama() {
     "rope_theta": 10000.0, "rope_scaling": null, "pretraining_tp": 1, "hidden_act": "silu"})");
 }
 
-/// As version 5 writes it.
+/// The same config as written by version 5.
 nlohmann::json new_llama() {
   auto config = old_llama();
   for (const char* key : {"torch_dtype", "rope_theta", "rope_scaling"}) config.erase(key);
@@ -63,7 +63,7 @@ TEST(Config, ReadsTheNewStyle) {
   EXPECT_TRUE(spec.tied);
 }
 
-TEST(Config, TakesWhatTransformersTakesForMissingNumbers) {
+TEST(Config, UsesTransformersDefaultsForMissingNumbers) {
   auto config = old_llama();
   config.erase("vocab_size");
   config.erase("max_position_embeddings");
@@ -77,7 +77,7 @@ TEST(Config, TakesWhatTransformersTakesForMissingNumbers) {
   EXPECT_EQ(dimensions.heads.kv_heads, 4);
   EXPECT_EQ(dimensions.heads.head_dim, 8);
 
-  // Gemma's head dimension is its own number, not width / heads.
+  // Gemma's head dimension is a separate number, not hidden size / heads.
   config["model_type"] = "gemma";
   config.erase("head_dim");
   EXPECT_EQ(parse(config).dimensions.heads.head_dim, 256);
@@ -116,7 +116,7 @@ TEST(Config, FindsTheArchitectureByItsClass) {
   EXPECT_EQ(parse(config).architecture.name, "llama");
 }
 
-TEST(Config, EveryArchitectureIsFoundByItsType) {
+TEST(Config, FindsEveryArchitectureByItsType) {
   for (const Architecture& architecture : known_architectures()) {
     for (const std::string& type : architecture.model_types) {
       const auto found = find_architecture_by_type(type);
@@ -132,12 +132,12 @@ TEST(Config, EveryArchitectureIsFoundByItsType) {
   EXPECT_FALSE(find_architecture_by_type(""));
 }
 
-// The text_config of the first Gemma 3 files leaves out what transformers' defaults say.
+// The text_config of the first Gemma 3 files omits transformers' default values.
 TEST(Config, ReadsNestedTextConfigs) {
   const nlohmann::json config = {
       {"architectures", {"Gemma3ForConditionalGeneration"}},
       {"model_type", "gemma3"},
-      {"hidden_size", 7},  // the vision part's business
+      {"hidden_size", 7},  // belongs to the vision model
       {"text_config",
        {{"model_type", "gemma3_text"},
         {"hidden_size", 2560},
@@ -156,8 +156,8 @@ TEST(Config, ReadsNestedTextConfigs) {
   EXPECT_TRUE(spec.tied);
 }
 
-// Source: the configuration classes of huggingface/transformers 4, whose base class ties.
-TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
+// Source: the configuration classes of transformers 4, whose base class ties the LM head.
+TEST(Config, TiesTheLmHeadLikeTransformers) {
   nlohmann::json config = old_llama();
   for (const auto& [key, value] : {std::pair{"n_layer", 2},
                                    {"n_head", 4},
@@ -203,7 +203,7 @@ TEST(Config, AnOutputHeadIsTiedAsTransformersTiesIt) {
   EXPECT_EQ(got, expected);
 }
 
-TEST(Config, TheInnerTieCounts) {
+TEST(Config, TheNestedTieSettingApplies) {
   auto config = old_llama();
   config["tie_word_embeddings"] = false;
   config["text_config"] = old_llama();
@@ -241,7 +241,7 @@ TEST(Config, RejectsMalformedText) {
   }
 }
 
-/// The config with this number as Python's json writes it.
+/// The config with NaN or Infinity in the notation of Python's json module.
 std::string with_named_number(const char* key, const char* value) {
   auto config = old_llama();
   config[key] = "HERE";
@@ -249,13 +249,13 @@ std::string with_named_number(const char* key, const char* value) {
   return text.replace(text.find("\"HERE\""), 6, value);
 }
 
-TEST(Config, OpensWithNumbersThatPythonNames) {
+TEST(Config, AcceptsNanAndInfinityInUnusedKeys) {
   const std::string text = with_named_number("time_step_limit", "[0.0, Infinity]");
   EXPECT_EQ(parse_config(text, kWhere).dimensions.width, 32);
   EXPECT_EQ(parse_config(text, kWhere).text, text);
 }
 
-TEST(Config, RejectsNamedNumbersAsSettings) {
+TEST(Config, RejectsNanAndInfinityAsSettings) {
   const struct {
     const char *key, *value, *said;
   } settings[] = {
@@ -273,11 +273,11 @@ TEST(Config, RejectsNamedNumbersAsSettings) {
   }
 }
 
-TEST(Config, RejectsNumbersThatCannotBe) {
+TEST(Config, RejectsInvalidNumbers) {
   const struct {
     std::string_view fault;
     const char* key;
-    nlohmann::json value;  // null: the key is left out
+    nlohmann::json value;  // null: the key is omitted
     std::string_view said;
   } changes[] = {
       {"no width", "hidden_size", nullptr, "has no 'hidden_size'"},
@@ -313,7 +313,7 @@ TEST(Config, RejectsNumbersThatCannotBe) {
   }
 }
 
-TEST(Config, UnknownArchitecturesAreUnsupportedAndTheKnownAreListed) {
+TEST(Config, UnknownArchitecturesAreUnsupportedAndKnownOnesListed) {
   auto config = old_llama();
   config["model_type"] = "mamba\x1b[2J";
   config["architectures"] = {"MambaForCausalLM"};

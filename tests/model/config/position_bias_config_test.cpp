@@ -1,4 +1,5 @@
-// What is added to scores, by config.json and family. Expected values are those of transformers 5.
+// Position-dependent terms of attention scores, by config.json and family. Expected values are
+// those of transformers 5.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +18,7 @@ AttentionSpec attention_of(const char* type, const json& changes = json::object(
   return spec_of(type, changes).layers.at(0).attention;
 }
 
-TEST(ScoreConfig, FewFamiliesAddSomethingByPosition) {
+TEST(ScoreConfig, FewFamiliesHavePositionTerms) {
   for (const std::string& type : known_types()) {
     SCOPED_TRACE(type);
     const AttentionSpec spec = spec_of(type).layers[0].attention;
@@ -32,7 +33,7 @@ TEST(ScoreConfig, FewFamiliesAddSomethingByPosition) {
   EXPECT_EQ(attention_of("mpnet", {{"relative_attention_num_buckets", 64}}).buckets->count, 32);
 }
 
-TEST(ScoreConfig, FalconsPositionsAreRotaryOrAlibi) {
+TEST(ScoreConfig, FalconUsesRopeOrAlibi) {
   const AttentionSpec rotary = attention_of("falcon"),
                       alibi = attention_of("falcon", {{"alibi", true}});
   EXPECT_TRUE(rotary.rope.has_value());
@@ -65,7 +66,7 @@ TEST(ScoreConfig, FalconHasThreeLayouts) {
   EXPECT_EQ(norms(groups, "num_ln_in_parallel_attn", 1), "h.{layer}.input_layernorm ");
 }
 
-TEST(ScoreConfig, MptKeepsItsNumbersInAnObject) {
+TEST(ScoreConfig, MptReadsValuesFromANestedObject) {
   const json config = {{"attn_config", {{"softmax_scale", 0.25}, {"clip_qkv", 6}}}};
   EXPECT_EQ(attention_of("mpt", config).scale, 0.25);
   EXPECT_EQ(attention_of("mpt", config).clip, 6);
@@ -84,7 +85,7 @@ json deberta(json changes = json::object()) {
   return config;
 }
 
-TEST(ScoreConfig, DebertaScalesByHowManyTermsThereAre) {
+TEST(ScoreConfig, DebertaScalesByTheNumberOfTerms) {
   const double usual = 1 / std::sqrt(8.0);
   const auto spec = attention_of("deberta-v2", deberta());
   EXPECT_DOUBLE_EQ(spec.scale, usual / std::sqrt(3.0));
@@ -113,7 +114,7 @@ TEST(ScoreConfig, DebertaScalesByHowManyTermsThereAre) {
   EXPECT_DOUBLE_EQ(attention_of("deberta-v2").scale, usual);
 }
 
-TEST(ScoreConfig, WhatIsNotModelledIsNotRun) {
+TEST(ScoreConfig, RejectsUnsupportedPositionTerms) {
   const auto why = [](const char* type, const json& changes) {
     return spec_of(type, changes).not_run;
   };
@@ -134,8 +135,8 @@ TEST(ScoreConfig, WhatIsNotModelledIsNotRun) {
             "activation 'sine' is not known");
 }
 
-// After the convolution of DeBERTa's first layer there is another norm.
-TEST(ScoreConfig, TheNormOfALayersOutputIsItsLast) {
+// The convolution in DeBERTa's first layer is followed by another norm.
+TEST(ScoreConfig, TheOutputNormOfALayerIsItsLastNorm) {
   const ModelSpec spec = spec_of("deberta-v2", {{"conv_kernel_size", 3}});
   EXPECT_EQ(spec.layers[0].output_norm()->tensor, "encoder.conv.LayerNorm");
   EXPECT_EQ(spec.layers[1].output_norm()->tensor, "encoder.layer.{layer}.output.LayerNorm");

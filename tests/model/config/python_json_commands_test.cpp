@@ -1,4 +1,4 @@
-// Models whose JSON files hold Infinity and NaN, as Python's json writes them.
+// Models whose JSON files contain Infinity and NaN, as Python's json module writes them.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace attnscope::test {
 namespace {
 
-/// `members` go before the first member of the object.
+/// The object with `members` inserted before its first member.
 std::string with_members(const std::string& object, const std::string& members) {
   return "{" + members + (object == "{}" ? "" : ",") + object.substr(1);
 }
@@ -31,7 +31,7 @@ TEST(CliPythonJson, ModelsOpenAndGiveTheSameRows) {
   EXPECT_EQ(logit(named), logit(plain));
 }
 
-TEST(CliPythonJson, SettingsThatAreNotFiniteAreRefused) {
+TEST(CliPythonJson, RejectsNonFiniteSettings) {
   const TempFolder folder;
   const TinyLlama tiny = runnable_llama();
   const std::string model = tiny.write(folder, "model");

@@ -21,7 +21,7 @@ std::vector<float> bias_of(const Model& model, Role role) {
   return {column.data(), column.data() + column.rows()};
 }
 
-TEST(Layout, BiasesAreFoundBesideTheirWeights) {
+TEST(Layout, FindsBiasesNextToTheirWeights) {
   const struct {
     std::string weight, bias;
   } names[] = {{"attn.q.weight", "attn.q.bias"},
@@ -65,7 +65,7 @@ TEST(Layout, ABiasMayHaveAnyName) {
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path, layout), "shape [8, 4], expected [8]");
 }
 
-TEST(Layout, BiasesOfAStackAreStacked) {
+TEST(Layout, SplitsBiasesOfAStackedTensor) {
   const TempFolder folder;
   const auto path =
       folder.write("model.safetensors", safetensors_bytes({counting_tensor("qkv.weight", {3, 4, 4}),

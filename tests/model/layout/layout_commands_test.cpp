@@ -8,7 +8,7 @@ namespace {
 constexpr int kLayers = 2, kHeads = 2, kLayoutHeadDim = 4, kLayoutWidth = 8;
 const Words kRoles = {"q", "k", "v", "o"};
 
-/// The layout that docs/formats.md shows, with other numbers.
+/// The layout of docs/formats.md with other numbers.
 json stacked_layout() {
   json layout = {{"schema", "attnscope-layout/1"},
                  {"name", "nanogpt-stacked"},
@@ -24,7 +24,7 @@ json stacked_layout() {
   return layout;
 }
 
-/// The same weights, one tensor for each.
+/// The same weights as separate tensors.
 json separate_layout() {
   json layout = stacked_layout();
   layout["name"] = "separate";
@@ -81,13 +81,13 @@ TEST_F(Layouts, AStackedTensorHasTheSpectraOfItsParts) {
   json expected = separate["rows"];
   for (json& row : expected) row["model"] = "stacked.safetensors";
   EXPECT_EQ(stacked["rows"], expected);
-  // And those of the tensor by its name, which needs no layout.
+  // Also equal to the tensor selected by name, which needs no layout.
   const json by_name = report_of({"spectrum", separate_, "--tensor", "o.1", "--values"});
   EXPECT_EQ(find_row(stacked["rows"], 1, "o", nullptr)["singular_values"],
             by_name["rows"][0]["singular_values"]);
 }
 
-TEST_F(Layouts, OtherCommandsReadTheLayoutToo) {
+TEST_F(Layouts, OtherCommandsUseTheLayoutToo) {
   const std::string layout = layout_file(stacked_layout());
   const json info = report_of({"info", stacked_, "--layout", layout});
   ASSERT_EQ(info["rows"].size(), static_cast<std::size_t>(kLayers));
@@ -107,7 +107,7 @@ TEST_F(Layouts, OtherCommandsReadTheLayoutToo) {
 }
 
 TEST_F(Layouts, ReplacesTheConfig) {
-  // A layout that knows only q, beside a config that would know more.
+  // A layout that describes only q, next to a config that describes more.
   json layout = {{"schema", "attnscope-layout/1"},
                  {"layers", 2},
                  {"heads", 4},
@@ -122,10 +122,10 @@ TEST_F(Layouts, ReplacesTheConfig) {
   EXPECT_EQ(report["rows"], with_config["rows"]);
 }
 
-TEST_F(Layouts, FaultsAreNamed) {
+TEST_F(Layouts, NamesErrors) {
   json layout = stacked_layout();
   layout["layer"] = 2;
-  expect_refused(layout, {"'layer'", "'layers'"});  // unknown, and what was meant
+  expect_refused(layout, {"'layer'", "'layers'"});  // an unknown field, and the suggested one
 
   layout = stacked_layout();
   layout["weights"][1]["indx"] = 1;
@@ -161,7 +161,7 @@ TEST_F(Layouts, FaultsAreNamed) {
 
   layout = stacked_layout();
   layout["weights"][1]["role"] = "q";
-  expect_refused(layout, {"weights[1]", "'q'"});  // twice
+  expect_refused(layout, {"weights[1]", "'q'"});  // listed twice
 
   layout = stacked_layout();
   layout["weights"][0].erase("tensor");
@@ -180,7 +180,7 @@ TEST_F(Layouts, FaultsAreNamed) {
                  {"layout.json", "JSON"});
 }
 
-TEST_F(Layouts, DisagreementWithTheFileNamesTheTensor) {
+TEST_F(Layouts, ShapeMismatchNamesTheTensor) {
   json layout = stacked_layout();
   const auto expect_mismatch = [&](const Words& said) {
     expect_refusal({"spectrum", stacked_, "--layout", layout_file(layout)}, 4, said);
@@ -204,7 +204,7 @@ TEST_F(Layouts, DisagreementWithTheFileNamesTheTensor) {
 /// The layout of tests/data/forward/llama.
 json running_layout() { return json::parse(read_file(data_path("layouts/llama.json"))); }
 
-TEST_F(Layouts, ANameThatMatchesNoTensorIsRefused) {
+TEST_F(Layouts, RejectsANameThatMatchesNoTensor) {
   const std::string model = data_path("forward/llama/model.safetensors");
   const struct {
     const char *place, *name, *said;
@@ -231,8 +231,8 @@ TEST_F(Layouts, ANameThatMatchesNoTensorIsRefused) {
   }
 }
 
-// An unknown model_type: the error is one line that names the command, whose file can be used.
-TEST_F(Layouts, OfAnUnknownArchitectureIsWritten) {
+// For an unknown model_type, the one-line error names a command that writes a usable layout.
+TEST_F(Layouts, SuggestsALayoutForAnUnknownArchitecture) {
   const TempFolder folder;
   const std::string known = data_path("forward/llama/");
   json config = json::parse(read_file(known + "config.json"));
@@ -270,7 +270,7 @@ TEST_F(Layouts, OfAnUnknownArchitectureIsWritten) {
   EXPECT_TRUE(contains(no_pass.err, "does not describe the forward pass")) << no_pass.err;
 }
 
-TEST_F(Layouts, LayersBeyondThoseDescribedAreTold) {
+TEST_F(Layouts, NotesLayersBeyondTheDescribedOnes) {
   const std::string model = data_path("forward/llama/model.safetensors");
   json layout = running_layout();
   for (const char* field : {"norms", "rope", "activation"}) layout.erase(field);
@@ -283,7 +283,7 @@ TEST_F(Layouts, LayersBeyondThoseDescribedAreTold) {
       << one.err;
 }
 
-TEST_F(Layouts, AreNotSuggestedForOtherModels) {
+TEST_F(Layouts, SuggestsNoLayoutForOtherModels) {
   const TempFolder folder;
   const std::string layout = folder.path() / "suggested.json";
   const auto suggest = [&](const Words& models) {
@@ -304,7 +304,7 @@ TEST_F(Layouts, AreNotSuggestedForOtherModels) {
   EXPECT_FALSE(std::filesystem::exists(layout));
 }
 
-TEST_F(Layouts, TensorsThatItDoesNotNameAreTold) {
+TEST_F(Layouts, NotesTensorsThatItDoesNotDescribe) {
   const std::string model = data_path("forward/llama/model.safetensors");
   json layout = running_layout();
   const Words command = {"attention", model, "--tokens", "3,4,5", "--layout"};

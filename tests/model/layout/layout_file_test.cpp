@@ -16,7 +16,7 @@ using nlohmann::json;
 
 const fs::path kData = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests" / "data";
 
-/// Dimensions of the tiny checkpoints in tests/data; their layouts add weights.
+/// Dimensions of the tiny checkpoints in tests/data. Each test adds the weights.
 json tiny_layout() {
   return {{"schema", "attnscope-layout/1"},
           {"layers", 2},
@@ -112,7 +112,7 @@ TEST(Layout, RejectsMalformedLayouts) {
   ASSERT_NO_THROW(parse_layout(audio.dump(), "layout.json"));
 
   const struct {
-    std::string_view fault, patch, said;  // RFC 7396: null takes a field out
+    std::string_view fault, patch, said;  // RFC 7396: null removes a field
   } patches[] = {
       {"no schema", R"({"schema":null})", "has no 'schema'"},
       {"another schema", R"({"schema":"attnscope-layout/2"})", "'schema' is 'attnscope-layout/2'"},
@@ -230,12 +230,12 @@ TEST(Layout, RejectsMalformedLayouts) {
   }
 }
 
-TEST(Layout, MissingFileIsNamed) {
+TEST(Layout, NamesAMissingFile) {
   EXPECT_ERROR_SAYING(ErrorKind::io, Model::open(kData / "gpt2", "absent/layout.json"),
                       "absent/layout.json");
 }
 
-TEST(Layout, AxesOfOneAtTheEndDoNotMatter) {
+TEST(Layout, IgnoresTrailingAxesOfSizeOne) {
   const TempFolder folder;
   const auto path = folder.write(
       "model.safetensors",

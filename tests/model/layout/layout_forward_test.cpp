@@ -1,4 +1,4 @@
-// What a layout file says beside dimensions and weights.
+// Fields of a layout file other than dimensions and weights.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ json running_layout() {
   return layout;
 }
 
-TEST(LayoutForward, SaysWhatLayersDo) {
+TEST(LayoutForward, DescribesLayers) {
   auto layout = running_layout();
   layout["norms"]["query"] = "q_norm";
   layout["norms"]["key"] = "k_norm";
@@ -66,7 +66,7 @@ TEST(LayoutForward, SaysWhatLayersDo) {
             "does not describe the forward pass");
 }
 
-TEST(LayoutForward, ShowsHowHeadsAreNormedAndRotated) {
+TEST(LayoutForward, DescribesNormsAndRotationOfHeads) {
   auto layout = running_layout();
   layout["norms"]["query"] = "q_norm.{head}";
   layout["norms"]["biased"] = false;
@@ -94,7 +94,7 @@ TEST(LayoutForward, ShowsHowHeadsAreNormedAndRotated) {
   EXPECT_EQ(spec.head.factor, 0.25);
 }
 
-TEST(LayoutForward, LayersMayRotateInChunks) {
+TEST(LayoutForward, LayersMayAttendWithinChunks) {
   auto layout = running_layout();
   layout["norms"]["bare_queries_and_keys"] = true;
   layout["norms"]["heads_if_rotated"] = true;
@@ -130,8 +130,8 @@ TEST(LayoutForward, LayersMayEndWithTheirAttention) {
   }
 }
 
-// Each of 10,000 layers keeps its own copy.
-TEST(LayoutForward, NamesAreNotLong) {
+// Each of 10,000 layers keeps its own copy of names and lists.
+TEST(LayoutForward, LimitsTheLengthOfNamesAndLists) {
   json layout = running_layout();
   layout["norms"]["last"] = std::string(1001, 'x');
   EXPECT_ERROR_SAYING(ErrorKind::format, parse_layout(layout.dump(), "layout.json"),

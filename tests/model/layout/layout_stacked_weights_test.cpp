@@ -1,4 +1,4 @@
-// Layouts of tensors that hold several projections, each a slice.
+// Layouts of tensors that contain several projections, each as a slice.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -53,13 +53,13 @@ TEST_F(StackedLayout, ReadsEachSlice) {
   }
 }
 
-TEST_F(StackedLayout, ReadsEachSliceTransposed) {
+TEST_F(StackedLayout, ReadsEachTransposedSlice) {
   for (auto& rule : layout_["weights"]) rule["storage"] = "in_by_out";
   const Model model = open_with(path_, layout_);
   EXPECT_EQ(decode<float>(model.weight(0, Role::value).matrix)(3, 2), 32 + 4 * 2 + 3);
 }
 
-TEST_F(StackedLayout, IsNamedByAllItsRoles) {
+TEST_F(StackedLayout, HasAllRolesInTheInventory) {
   const Inventory inventory = inventory_of(open_with(path_, layout_));
   ASSERT_EQ(inventory.tensors.size(), 2u);
   EXPECT_EQ(inventory.tensors[1].role, "q+k+v+o");
@@ -69,7 +69,7 @@ TEST_F(StackedLayout, IsNamedByAllItsRoles) {
   EXPECT_EQ(inventory.summary.mlp_width, std::nullopt);
 }
 
-TEST_F(StackedLayout, RefusesSlicesAndShapesThatAreNotThere) {
+TEST_F(StackedLayout, RejectsSlicesAndShapesThatDoNotExist) {
   const std::string place = path_.string() + ": tensor 'blocks.0.attn.qkvo_w'";
   auto layout = layout_;
   layout["weights"][3]["index"] = 4;
@@ -89,8 +89,8 @@ TEST_F(StackedLayout, RefusesSlicesAndShapesThatAreNotThere) {
             "tensor 'blocks.2.attn.qkvo_w' is missing");
 }
 
-// One tensor for all layers: it belongs to none of them.
-TEST_F(StackedLayout, MayRepeatOneTensorInEveryLayer) {
+// One tensor for all layers belongs to no single layer.
+TEST_F(StackedLayout, OneTensorMayServeEveryLayer) {
   for (auto& rule : layout_["weights"]) rule["tensor"] = "blocks.0.attn.qkvo_w";
   const Inventory inventory = inventory_of(open_with(path_, layout_));
   EXPECT_EQ(inventory.tensors[0].role, "q+k+v+o");

@@ -1,5 +1,5 @@
-// A layout for an unknown architecture computes what the built-in family with the same tensors and
-// the same config does, or it serves analyses of weights only.
+// The layout suggested for an unknown architecture computes the same as the built-in family with
+// the same tensors and config, or supports only analyses of weights.
 #include "attnscope/model/layout/suggested_layout.h"
 #include "attnscope/model/config/parse_config.h"
 #include "attnscope/model/layout/layout_file.h"
@@ -35,7 +35,7 @@ json config_in(const fs::path& path) {
   return json::parse(file);
 }
 
-/// Under an unknown name; its classes keep what they are for.
+/// The config under an unknown name. The suffix of its class names stays the same.
 json renamed(json config) {
   config["model_type"] = "novel";
   if (!config.contains("architectures") || !config["architectures"].is_array()) return config;
@@ -52,7 +52,7 @@ std::optional<LayoutOffer> offer_for(const fs::path& folder, const json& config)
                         config.dump());
 }
 
-/// The family's numbers, with the head that the files hold.
+/// The description of the known family, with the LM head tensor of the files.
 ModelSpec known_spec(const json& config, const ModelSpec& offered) {
   ModelSpec known = parse_config(config.dump(), "config.json");
   const std::vector<std::string>& heads = known.head.rule.weight;
@@ -62,12 +62,12 @@ ModelSpec known_spec(const json& config, const ModelSpec& offered) {
   return known;
 }
 
-/// Variants by which a family differs from what its config says: Mistral's window if there is no
-/// key, its layer types, which it does not read, and Helium's pairs.
+/// Variants in which the family differs from its config: Mistral's default window, its ignored
+/// layer types, and Helium's rotary pairs.
 const std::set<std::string> kUntold = {"mistral.window-absent", "mistral.types-not-read",
                                        "helium.eps"};
 
-TEST(LayoutOffer, ComputesWhatTheFamilyDoes) {
+TEST(LayoutOffer, ComputesTheSameAsTheFamily) {
   std::set<std::string> described;
   for (const test::Variant& variant : test::all_variants()) {
     SCOPED_TRACE(variant.title());
@@ -87,8 +87,8 @@ TEST(LayoutOffer, ComputesWhatTheFamilyDoes) {
   }
 }
 
-// What changes the forward pass, and no key or tensor of an unknown model says how.
-TEST(LayoutOffer, IsOfWeightsWhereTheConfigIsNotUnderstood) {
+// These keys change the forward pass, and nothing in an unknown model defines how.
+TEST(LayoutOffer, SupportsWeightsOnlyIfTheConfigIsNotUnderstood) {
   const struct {
     const char *folder, *changes, *doubt;
   } cases[] = {
@@ -128,8 +128,8 @@ TEST(LayoutOffer, IsOfWeightsWhereTheConfigIsNotUnderstood) {
   }
 }
 
-// As Python's json writes infinite numbers.
-TEST(LayoutOffer, IsMadeOfAConfigWithBareInfinity) {
+// Python's json module writes infinite numbers without quotes.
+TEST(LayoutOffer, AcceptsAConfigWithBareInfinity) {
   std::string config = renamed(config_in(forward_data() / "llama/config.json")).dump();
   config.insert(1, R"("time_step_limit": [-Infinity, Infinity], "a": NaN, )");
   const auto offer = offered_layout(
@@ -140,7 +140,7 @@ TEST(LayoutOffer, IsMadeOfAConfigWithBareInfinity) {
   EXPECT_NE(doubts.find("'time_step_limit'"), std::string::npos) << doubts;
 }
 
-TEST(LayoutOffer, TakesOtherNamesOfAKey) {
+TEST(LayoutOffer, AcceptsAlternativeKeyNames) {
   json config = renamed(config_in(forward_data() / "stablelm/config.json"));
   const json share = config.contains("partial_rotary_factor")
                          ? config["partial_rotary_factor"]
@@ -159,7 +159,7 @@ TEST(LayoutOffer, TakesOtherNamesOfAKey) {
   EXPECT_EQ(layout["norms"]["epsilon"], config["norm_eps"]);
 }
 
-TEST(LayoutOffer, IsNotMadeWhereNamesOrShapesAreOthers) {
+TEST(LayoutOffer, IsEmptyForOtherNamesOrShapes) {
   const fs::path gpt2 = forward_data() / "gpt2";
   EXPECT_FALSE(offer_for(gpt2, renamed(config_in(gpt2 / "config.json"))));
   for (const char* changes : {R"({"num_attention_heads": 7})", R"({"num_attention_heads": null})",

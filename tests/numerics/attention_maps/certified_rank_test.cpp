@@ -1,5 +1,5 @@
-// Ranks from a few directions: never another than that of all singular values, and proven where
-// they should be.
+// Energy ranks from a few leading directions: always equal to the rank from all singular values,
+// and proven in the expected cases.
 #include "attnscope/numerics/attention_maps/certified_rank.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,8 @@ class CertifiedRank : public testing::Test {
   }
 };
 
-/// Σ_{i≤r} σ_i² / Σσ² for r = 1 … n, from all values in float64; of small maps by LAPACK alone.
+/// Σ_{i≤r} σ_i² / Σσ² for r = 1 … n, from all singular values in float64. Small maps use LAPACK
+/// only.
 std::vector<double> energies_of(const Matrix<float>& map) {
   const Matrix<double> exact = converted<double>(map);
   std::vector<double> sums;
@@ -50,7 +51,7 @@ RankOrValues found(const Matrix<float>& map, double threshold) {
   return energy_rank_or_values(map.view(), threshold, test_compute());
 }
 
-TEST_F(CertifiedRank, NeverDiffersFromThatOfAllValues) {
+TEST_F(CertifiedRank, AlwaysEqualsTheRankFromAllValues) {
   for (const std::int64_t tokens : {130, 401, 512, 1024}) {
     std::size_t proven = 0;
     for (const NamedMap& named : maps_of_every_kind(tokens)) {
@@ -58,7 +59,7 @@ TEST_F(CertifiedRank, NeverDiffersFromThatOfAllValues) {
       std::vector<double> thresholds = {0.5, 0.9, 0.99};
       if (tokens <= 512) {
         thresholds.insert(thresholds.end(), {0.6, 0.8, 0.95});
-        // At the steps, and beside them by more and less than rounding.
+        // At the thresholds, and next to them by more and less than rounding.
         const auto middle = energies[static_cast<std::size_t>(rank_at(energies, 0.9) - 1)];
         for (const double beside : {0.0, 1e-15, -1e-15, 1e-11, -1e-11, 1e-7, -1e-7, 1e-4, -1e-4}) {
           thresholds.push_back(middle + beside);
@@ -72,7 +73,7 @@ TEST_F(CertifiedRank, NeverDiffersFromThatOfAllValues) {
         if (got.rank) {
           ++proven;
           EXPECT_EQ(*got.rank, rank_at(energies, threshold));
-          // Nothing is claimed within rounding of a step.
+          // No rank is certified within rounding of a threshold.
           const double error = error_of_energies(static_cast<std::size_t>(tokens)) / 2;
           EXPECT_EQ(rank_at(energies, threshold - error), rank_at(energies, threshold + error));
         } else {
@@ -85,11 +86,11 @@ TEST_F(CertifiedRank, NeverDiffersFromThatOfAllValues) {
   }
 }
 
-TEST_F(CertifiedRank, IsProvenForFewDirectionsAndNotTriedForMany) {
+TEST_F(CertifiedRank, IsProvenForFewDirectionsAndSkippedForMany) {
   for (const std::int64_t tokens : {512, 1024}) {
     EXPECT_EQ(found(one_column_map(tokens, 0), 0.9).rank, 1);
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
-      // What a model with random weights gives.
+      // A typical map of a model with random weights.
       const Matrix<float> map = softmax_map(tokens, 64, 0.2, /*causal=*/true, seed);
       EXPECT_EQ(found(map, 0.9).rank, rank_at(energies_of(map), 0.9));
     }
@@ -97,7 +98,7 @@ TEST_F(CertifiedRank, IsProvenForFewDirectionsAndNotTriedForMany) {
   EXPECT_FALSE(found(converted<float>(identity_matrix(512, 512)), 0.9).rank);
 }
 
-TEST_F(CertifiedRank, DoesNotDependOnThreadsNorOnScale) {
+TEST_F(CertifiedRank, DoesNotDependOnThreadsOrScale) {
   const Matrix<float> map = softmax_map(520, 64, 0.3, /*causal=*/true, 1);
   const RankOrValues expected = found(map, 0.9);
   ASSERT_TRUE(expected.rank);
@@ -120,24 +121,25 @@ TEST_F(CertifiedRank, DoesNotDependOnThreadsNorOnScale) {
   }
 }
 
-TEST_F(CertifiedRank, OfZerosIsZero) {
+TEST_F(CertifiedRank, IsZeroForZeros) {
   EXPECT_EQ(found(converted<float>(zero_matrix(400, 400)), 0.9).rank, 0);
 }
 
-TEST(CertifiedRankByTrace, CountsTheRestAgainstThePart) {
-  // Of 10: 6, 3 and 0.5 are known, 0.5 may be anywhere.
+TEST(CertifiedRankByTrace, CountsTheUnknownEnergyAgainstEachRank) {
+  // Of an energy of 10, 6, 3 and 0.5 are known. The other 0.5 may be in any direction.
   const LeadingDirections directions{.energy = 10, .values = {6, 3, 0.5}};
   EXPECT_DOUBLE_EQ(directions.captured(), 0.95);
   EXPECT_EQ(rank_by_trace(directions, 0.59, 1e-9), 1);
   EXPECT_EQ(rank_by_trace(directions, 0.66, 1e-9), 2);
-  EXPECT_FALSE(rank_by_trace(directions, 0.64, 1e-9));  // the first may have 6.5
-  EXPECT_FALSE(rank_by_trace(directions, 0.6, 1e-9));   // within rounding of the step
+  EXPECT_FALSE(rank_by_trace(directions, 0.64, 1e-9));  // the first value may be 6.5
+  EXPECT_FALSE(rank_by_trace(directions, 0.6, 1e-9));   // within rounding of the threshold
   EXPECT_FALSE(rank_by_trace(directions, 0.92, 1e-9));
   EXPECT_FALSE(rank_by_trace(directions, 0.96, 1e-9));
 }
 
-TEST_F(CertifiedRank, ComesFromASubspaceWhereTheTraceAloneSaysNothing) {
-  // 20 of energy 4 over 480 of energy 0.02: 80 of 89.6; the rest may be anywhere but for its norm.
+TEST_F(CertifiedRank, UsesASubspaceIfTheTraceIsNotEnough) {
+  // 20 values of energy 4 and 480 of energy 0.02: 80 of 89.6. Only the norm limits the other
+  // values.
   std::vector<double> planted(500, std::sqrt(0.02));
   std::fill_n(planted.begin(), 20, 2.0);
   const Matrix<float> map =
@@ -149,7 +151,7 @@ TEST_F(CertifiedRank, ComesFromASubspaceWhereTheTraceAloneSaysNothing) {
   EXPECT_FALSE(rank_by_subspace(gram, 500, energy, 48, 0.95, test_compute()));
 }
 
-TEST_F(CertifiedRank, UsesProductsThatAreThoseOfTheDefinition) {
+TEST_F(CertifiedRank, ProductsEqualTheDefinition) {
   constexpr auto kSketch = static_cast<std::int64_t>(kernels::kSketch);
   for (const std::int64_t size : {1, 5, 24, 61, 300}) {
     for (const bool lower : {false, true}) {
@@ -190,12 +192,12 @@ TEST_F(CertifiedRank, MultipliesSymmetricTiles) {
   Matrix<double> got(kSize, kWidth);
   kernels::multiply_symmetric(test_compute().kernels, tiles, 3, in.data(), kWidth, got.data());
   for (std::int64_t at = 0; at < kSize * kWidth; ++at) {
-    ASSERT_EQ(got.data()[at], expected.data()[at]);  // whole numbers
+    ASSERT_EQ(got.data()[at], expected.data()[at]);  // integers
   }
 }
 
-TEST_F(CertifiedRank, TakesTheGramMatrixOfALowerTriangleForAThird) {
-  for (const std::int64_t size : {1, 23, 25, 270, 1100}) {  // with more than one packed block
+TEST_F(CertifiedRank, GramMatrixOfALowerTriangleCostsAThird) {
+  for (const std::int64_t size : {1, 23, 25, 270, 1100}) {  // including more than one packed block
     Matrix<float> a = converted<float>(gaussian_matrix(size, size, 7));
     for (std::int64_t row = 0; row < size; ++row) {
       for (std::int64_t col = row + 1; col < size; ++col) a(row, col) = 0;

@@ -1,4 +1,4 @@
-// Sums over maps by the kernels and by plain loops, weights of every size.
+// Sums over maps by the kernels and by plain loops, for weights of every magnitude.
 #include "attnscope/numerics/attention_maps/map_sums.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(MapSums, TakeLogarithmsOfEveryWeight) {
   }
 }
 
-TEST(MapSums, OfCausalMapsDoNotReadAboveTheDiagonal) {
+TEST(MapSums, CausalMapsAreNotReadAboveTheDiagonal) {
   for (const std::int64_t size : {1, 7, 8, 9, 31}) {
     Matrix<float> map(size, size);
     double distance = 0, entropy = 0;

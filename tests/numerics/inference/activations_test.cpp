@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-/// As the papers have them, in float64.
+/// The definitions of the papers in float64.
 double by_definition(Activation activation, double x) {
   const auto sigmoid = [](double y) { return 1 / (1 + std::exp(-y)); };
   const double gelu = 0.5 * x * std::erfc(-x / std::sqrt(2.0));
@@ -39,7 +39,7 @@ constexpr Activation kAll[] = {
     Activation::gelu_10, Activation::silu,    Activation::relu,      Activation::relu_squared,
     Activation::tanh,    Activation::sigmoid, Activation::mish};
 
-/// Dense near 0, where relative errors show, and far out, where functions saturate.
+/// Dense near 0, where relative errors are visible, and far away, where functions saturate.
 std::vector<float> arguments() {
   std::vector<float> out;
   for (float size = 1e-30F; size < 1e30F; size *= 10) out.insert(out.end(), {size, -size});
@@ -52,7 +52,7 @@ std::vector<float> arguments() {
   return out;
 }
 
-TEST(Activations, AreTheirDefinitions) {
+TEST(Activations, EqualTheirDefinitions) {
   const std::vector<float> given = arguments();
   for (const Activation activation : kAll) {
     std::vector<float> found = given;
@@ -63,7 +63,7 @@ TEST(Activations, AreTheirDefinitions) {
       const double x = static_cast<double>(given[index]);
       const double wanted = by_definition(activation, x);
       const double off = std::abs(static_cast<double>(found[index]) - wanted);
-      // What the last digit of a float32 leaves open at the lowest sizes.
+      // The rounding of the last digit of a float32 for the smallest values.
       const double allowed = std::max({2.5e-7 * std::abs(wanted), 1e-7 * std::abs(x), 1.2e-38});
       const double share = std::isinf(found[index]) && wanted > 3.4e38 ? 0 : off / allowed;
       if (share > worst) worst = share, worst_at = x;
@@ -72,7 +72,7 @@ TEST(Activations, AreTheirDefinitions) {
   }
 }
 
-/// Tighter where the value vanishes with its argument, as the soft cap has it.
+/// A stricter check where the value approaches zero with its argument, as needed by the softcap.
 TEST(Activations, TanhKeepsItsDigitsNearZero) {
   const std::vector<float> given = arguments();
   std::vector<float> found = given;
@@ -85,7 +85,7 @@ TEST(Activations, TanhKeepsItsDigitsNearZero) {
   }
 }
 
-TEST(Activations, NaNStaysNaN) {
+TEST(Activations, NanStaysNan) {
   for (const Activation activation : kAll) {
     std::vector<float> values(21, 1.0F);
     values[3] = values[20] = std::numeric_limits<float>::quiet_NaN();
@@ -97,7 +97,7 @@ TEST(Activations, NaNStaysNaN) {
   }
 }
 
-TEST(Activations, TouchNothingBetweenRows) {
+TEST(Activations, LeaveGapsBetweenRowsUnchanged) {
   std::vector<float> values(30, -1.0F);
   activate(Activation::relu, {values.data(), 3, 7, 10, 1}, test_compute());
   for (std::size_t index = 0; index < values.size(); ++index) {

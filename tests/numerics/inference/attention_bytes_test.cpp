@@ -1,4 +1,4 @@
-// That attention gives the same bytes whatever lies around, before or beside a query.
+// Attention gives the same bytes for any previous use of its memory and any other queries.
 #include <cstring>
 #include <random>
 #include <stop_token>
@@ -15,12 +15,12 @@ bool same_bytes(const Matrix<float>& a, const Matrix<float>& b) {
                      sizeof(float) * static_cast<std::size_t>(a.rows() * a.cols())) == 0;
 }
 
-TEST(AttendOneHead, GivesTheSameBytesWhateverItsMemoryWasUsedFor) {
+TEST(AttendOneHead, GivesTheSameBytesForAnyPreviousUseOfItsMemory) {
   const Head head = gaussian_head(130, 20, 24), larger = gaussian_head(300, 70, 90);
   for (const AttentionMask& mask : masks()) {
     const AttentionRule rule{.scale = 0.2F, .mask = mask};
     AttentionScratch fresh, used;
-    // Infinite scores and NaN stay in the memory.
+    // Leaves infinite scores and NaN in the scratch memory.
     AttentionRule wild = rule;
     wild.scale = std::numeric_limits<float>::infinity();
     attended(larger, wild, used);
@@ -33,12 +33,12 @@ TEST(AttendOneHead, GivesTheSameBytesWhateverItsMemoryWasUsedFor) {
   }
 }
 
-// A cache of keys and values is made so: some tokens at a time.
-TEST(AttendOneHead, LastQueriesHaveTheBytesThatTheyHaveAmongAll) {
+// A KV cache is filled in this way: some tokens at a time.
+TEST(AttendOneHead, LastQueriesHaveTheSameBytesAsInTheFullRun) {
   const Head head = gaussian_head(330, 20, 70);
   const Biases biases(head.tokens);
   const Compute compute = test_compute();
-  std::size_t kind = 0;  // of bias; each mask has another
+  std::size_t kind = 0;  // kind of bias; a different one for each mask
   for (const AttentionMask& mask : {AttentionMask::causal(), AttentionMask::causal(1),
                                     AttentionMask::causal(7), AttentionMask::causal(130)}) {
     AttentionRule rule{.scale = 0.2F, .soft_cap = 3, .mask = mask};
@@ -82,7 +82,7 @@ TEST(AttendOneHead, CountsTheMemoryOfKeysAndValuesWithoutOverflow) {
   EXPECT_FALSE(KeysAndValues::bytes(8, kMax, kMax));
 }
 
-TEST(AttendOneHead, AQueryWithNaNHasOnlyNaNWeightsAndNoOtherHasAny) {
+TEST(AttendOneHead, NanInAQueryAffectsOnlyItsOwnWeights) {
   Head head = gaussian_head(60, 16, 16);
   head.q(33, 4) = std::numeric_limits<float>::quiet_NaN();
   AttentionScratch scratch;
@@ -95,7 +95,7 @@ TEST(AttendOneHead, AQueryWithNaNHasOnlyNaNWeightsAndNoOtherHasAny) {
   }
 }
 
-TEST(AttendOneHead, StopsWhereItIsToldTo) {
+TEST(AttendOneHead, StopsOnRequest) {
   const Head head = gaussian_head(300, 8, 8);
   std::stop_source stop;
   stop.request_stop();

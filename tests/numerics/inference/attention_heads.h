@@ -1,4 +1,4 @@
-// Heads of attention by hand, and what they must give by the definition.
+// Small attention heads, and their expected results by definition.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace attnscope::test {
 
-/// One head of a sequence, cut out of wider rows as the engine cuts heads.
+/// One head of a sequence, stored inside wider rows as in the engine.
 struct Head {
   std::int64_t tokens, depth, value_columns;
   Matrix<float> q, k, v;
@@ -44,7 +44,7 @@ struct Attended {
   Matrix<double> maps, out;
 };
 
-/// By the definition, in float64.
+/// The definition in float64.
 inline Attended expected(const Head& head, const AttentionRule& rule) {
   Attended got{zero_matrix(head.tokens, head.tokens), zero_matrix(head.tokens, head.value_columns)};
   for (std::int64_t query = 0; query < head.tokens; ++query) {
@@ -80,7 +80,7 @@ inline Attended expected(const Head& head, const AttentionRule& rule) {
 
 inline constexpr float kUntouched = 12345;
 
-/// What attend() writes, into the middle of wider matrices, whose other elements must stay.
+/// Outputs of attend() in the middle of wider matrices, whose other elements must not change.
 struct Results {
   Matrix<float> maps, out;
 };
@@ -163,7 +163,7 @@ inline std::string described(const Head& head, const AttentionRule& rule) {
          ", cap " + std::to_string(rule.soft_cap);
 }
 
-/// What may be added to the scores of a head's queries.
+/// Biases for the scores of a head's queries.
 struct Biases {
   Matrix<float> of_pairs, of_distances, of_keys;
 
@@ -172,7 +172,7 @@ struct Biases {
         of_distances(converted<float>(gaussian_matrix(1, 2 * tokens - 1, 12))),
         of_keys(converted<float>(gaussian_matrix(1, tokens, 13))) {}
 
-  /// Of queries first … first + count − 1: of every pair, by distance, of every key, none.
+  /// For queries first … first + count − 1: a bias per pair, by distance, per key, and none.
   std::vector<MatrixView<const float>> of(std::int64_t first, std::int64_t count) const {
     const std::int64_t tokens = of_keys.cols();
     return {of_pairs.view().row_block(first, count),

@@ -19,7 +19,7 @@ namespace {
 
 using namespace test;
 
-TEST(AttendOneHead, EqualsTheDefinitionForEveryShapeMaskAndCap) {
+TEST(AttendOneHead, EqualsTheDefinitionForEveryShapeMaskAndSoftcap) {
   const struct {
     std::int64_t tokens, depth, value_columns;
   } shapes[] = {{1, 64, 64},   {2, 3, 5},      {7, 1, 1},      {16, 16, 17},
@@ -32,7 +32,7 @@ TEST(AttendOneHead, EqualsTheDefinitionForEveryShapeMaskAndCap) {
         const AttentionRule rule{
             .scale = 1 / std::sqrt(static_cast<float>(depth)), .soft_cap = cap, .mask = mask};
         SCOPED_TRACE(described(head, rule));
-        // Scores of a few units are off by a few roundings of float32.
+        // Scores of a few units have an error of a few float32 roundings.
         expect_attention(head, rule, 5e-7);
       }
     }
@@ -58,7 +58,7 @@ TEST(AttendOneHead, EqualsTheDefinitionWithBiasesAndSinks) {
   }
 }
 
-TEST(AttendOneHead, SinksTakeTheirPartOfEachQuery) {
+TEST(AttendOneHead, LearnedSinksTakeTheirShareOfEachQuery) {
   const Head head = gaussian_head(60, 16, 8);
   AttentionScratch scratch;
   const auto sum_of_last = [&](std::optional<float> sink) {
@@ -85,8 +85,8 @@ TEST(AttendOneHead, EqualsTheDefinitionForLongSequences) {
   }
 }
 
-// Such maps are written past the caches, where they lie at boundaries of 64 bytes.
-TEST(AttendOneHead, LargeMapsAreTheSameWhereverTheyLie) {
+// Large maps are written with non-temporal stores, which depend on 64-byte boundaries.
+TEST(AttendOneHead, LargeMapsDoNotDependOnTheirAlignment) {
   constexpr std::int64_t kTokens = 1608;  // rows of 16 elements and half of that
   const Head head = gaussian_head(kTokens, 16, 8);
   for (const AttentionMask& mask : {AttentionMask::causal(), AttentionMask::causal(300)}) {
@@ -126,8 +126,8 @@ TEST(AttendOneHead, WindowsCountKeysAsTransformersDoes) {
   EXPECT_EQ(bidirectional.end_key(17, 20), 20);
 }
 
-// Integers, so that scores are exact: what is left is the softmax.
-TEST(AttendOneHead, HoldsForHugeScoresAndScoresThatAreAllEqual) {
+// Integers, so that scores are exact and only the softmax has rounding errors.
+TEST(AttendOneHead, SupportsHugeAndEqualScores) {
   constexpr std::int64_t kTokens = 120, kDepth = 8;
   const auto integers = [](int limit, std::uint64_t seed) {
     return converted<float>(integer_matrix(kTokens, kDepth + 7, limit, seed));
@@ -142,7 +142,7 @@ TEST(AttendOneHead, HoldsForHugeScoresAndScoresThatAreAllEqual) {
     for (const float cap : {0.0F, 50.0F}) {
       const AttentionRule rule{.soft_cap = cap, .mask = AttentionMask::bidirectional()};
       SCOPED_TRACE(described(head, rule));
-      // A capped score near 50 is rounded by 4e-6.
+      // A softcapped score near 50 has a rounding error of 4e-6.
       expect_attention(head, rule, cap > 0 ? 5e-6 : 5e-7);
     }
   }

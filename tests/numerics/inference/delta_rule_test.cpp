@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-/// Tokens of one head: unit keys, decays below 1, steps from 0 to 1.
+/// Random tokens of one head: unit keys, decays below 1, step sizes from 0 to 1.
 struct DrawnTokens {
   DrawnTokens(std::int64_t tokens, std::int64_t depth, std::int64_t columns)
       : queries(tokens, depth), keys(tokens, depth), values(tokens, columns) {
@@ -53,11 +53,11 @@ Matrix<float> zeros(std::int64_t rows, std::int64_t cols) {
   return out;
 }
 
-/// Of the largest output: rounding of some hundred steps of float32.
+/// Relative to the largest output: rounding of some hundred float32 steps.
 constexpr double kDeltaTolerance = 5e-6;
 
-TEST(DeltaRule, IsTheRecurrenceInFloat64) {
-  // Columns that fill vectors of no width, and more than are computed together.
+TEST(DeltaRule, EqualsTheRecurrenceInFloat64) {
+  // Columns that do not fill a vector register, and more than are computed together.
   for (const std::int64_t columns : {1, 5, 16, 33, 128, 130}) {
     SCOPED_TRACE(columns);
     constexpr std::int64_t kTokens = 70, kDepth = 24;
@@ -91,7 +91,7 @@ TEST(DeltaRule, IsTheRecurrenceInFloat64) {
   }
 }
 
-TEST(DeltaRule, PartsOfATextGiveTheDigitsOfTheWhole) {
+TEST(DeltaRule, PartsOfATextHaveTheSameDigitsAsTheWhole) {
   constexpr std::int64_t kTokens = 9, kDepth = 7, kColumns = 21;
   const DrawnTokens tokens(kTokens, kDepth, kColumns);
   Matrix<float> whole_state = zeros(kDepth, kColumns), state = zeros(kDepth, kColumns);

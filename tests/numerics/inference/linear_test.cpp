@@ -44,7 +44,7 @@ struct Stored {
       } else if (dtype == DType::bf16) {
         std::memcpy(at, reinterpret_cast<const std::byte*>(&value) + 2, 2);
       } else {
-        // Any pattern of a number of usual size: sign, an exponent in the middle, fraction.
+        // Random bits of a number of usual magnitude: sign, a middle exponent, and fraction.
         const auto bits = std::bit_cast<std::uint32_t>(value);
         if (dtype == DType::f16) {
           const auto half =
@@ -60,7 +60,7 @@ struct Stored {
   }
 };
 
-/// Of the parts under each other, each value rounded to float32.
+/// The stacked parts, with each value rounded to float32.
 std::vector<double> decoded(const std::vector<TensorMatrix>& parts) {
   std::vector<double> out;
   for (const TensorMatrix& part : parts) {
@@ -78,8 +78,8 @@ struct Filled {
       : values(random_values(rows * step, seed)), view{values.data(), rows, cols, step, 1} {}
 };
 
-/// Each sum within what float32 promises: every product and sum rounded, none twice as often as
-/// there are inputs.
+/// Checks the error bound of float32 sums: one rounding per product and per addition, at most twice
+/// the number of inputs.
 void expect_products(MatrixView<const float> x, const std::vector<TensorMatrix>& parts,
                      MatrixView<const float> found, const std::string& what) {
   const std::vector<double> w = decoded(parts);
@@ -99,7 +99,7 @@ void expect_products(MatrixView<const float> x, const std::vector<TensorMatrix>&
   }
 }
 
-/// Both storages: the products, and that they are the same to the last digit.
+/// Checks both storages: the products, and that they are identical to the last digit.
 void expect_linear(std::int64_t rows, const std::vector<TensorMatrix>& parts,
                    const std::string& what) {
   const Compute compute = test_compute();
@@ -126,7 +126,7 @@ void expect_linear(std::int64_t rows, const std::vector<TensorMatrix>& parts,
   EXPECT_EQ(results[0], results[1]) << what;
 }
 
-TEST(ApplyLinear, IsTheProductForEveryShape) {
+TEST(ApplyLinear, EqualsTheProductForEveryShape) {
   const struct Shape {
     std::int64_t rows, outputs, inputs;
   } shapes[] = {{1, 1, 1},     {1, 48, 16},   {2, 47, 3},    {3, 49, 17},   {4, 100, 33},
@@ -149,7 +149,7 @@ TEST(ApplyLinear, ReadsEveryDTypeInEitherOrientation) {
           std::string(dtype_name(dtype)) + ", " + std::to_string(inputs) + " inputs";
       const Stored stored(dtype, 101, inputs, 2);
       expect_linear(11, {whole_matrix(stored.view)}, what);
-      const Stored turned(dtype, inputs, 101, 3);  // as Conv1D has it
+      const Stored turned(dtype, inputs, 101, 3);  // as stored by Conv1D
       expect_linear(11,
                     {{.tensor = turned.view,
                       .rows = 101,
@@ -168,7 +168,7 @@ TEST(ApplyLinear, StacksParts) {
 }
 
 TEST(ApplyLinear, ReadsFusedTensors) {
-  // GPT-NeoX: q, k, v of a head after each other.
+  // GPT-NeoX: q, k, v of each head in sequence.
   for (const std::int64_t head_dim : {7, 16, 80}) {
     constexpr std::int64_t kHeads = 5, kInputs = 40;
     const Stored fused(DType::f16, kHeads * 3 * head_dim, kInputs, 7);
@@ -200,7 +200,7 @@ TEST(ApplyLinear, ReadsFusedTensors) {
   }
 }
 
-TEST(ApplyLinear, DoesEverythingThatTheEpilogueSays) {
+TEST(ApplyLinear, AppliesBiasActivationFactorsAndResidual) {
   constexpr std::int64_t kRows = 37, kOutputs = 149, kInputs = 90;
   const Compute compute = test_compute();
   const Stored stored(DType::f32, kOutputs, kInputs, 9);
@@ -237,7 +237,7 @@ TEST(ApplyLinear, DoesEverythingThatTheEpilogueSays) {
 }
 
 TEST(ApplyLinear, AddsToAndMultipliesWithItsOwnOutput) {
-  // With several blocks of inputs, whose sums must wait elsewhere.
+  // With several blocks of inputs, whose partial sums need separate memory.
   constexpr std::int64_t kRows = 20, kOutputs = 60, kInputs = 2500;
   const Compute compute = test_compute();
   const Stored stored(DType::f32, kOutputs, kInputs, 16);
@@ -275,7 +275,7 @@ TEST(ApplyLinear, GivesTheSameBytesForAnyThreads) {
   }
 }
 
-TEST(ApplyLinear, GivesARowTheSameDigitsInAnyCompany) {
+TEST(ApplyLinear, ARowHasTheSameDigitsInAnyBatch) {
   if (!test_compute().kernels.available()) GTEST_SKIP() << "BLAS promises no such thing";
   constexpr std::int64_t kRows = 30, kOutputs = 100, kInputs = 1300;
   const Compute compute = test_compute();
@@ -295,7 +295,7 @@ TEST(ApplyLinear, GivesARowTheSameDigitsInAnyCompany) {
   }
 }
 
-TEST(ApplyLinear, OfNothingIsNothing) {
+TEST(ApplyLinear, SupportsEmptyShapes) {
   const Compute compute = test_compute();
   for (const bool packed : {false, true}) {
     const Stored no_inputs(DType::f32, 20, 0, 1), no_outputs(DType::f32, 0, 20, 1);
@@ -313,7 +313,7 @@ TEST(ApplyLinear, OfNothingIsNothing) {
   }
 }
 
-TEST(ApplyLinear, Stops) {
+TEST(ApplyLinear, StopsOnRequest) {
   const Stored stored(DType::f32, 100, 20, 1);
   const Compute compute = test_compute();
   const LinearWeights weights({whole_matrix(stored.view)}, true, compute);
@@ -328,7 +328,7 @@ TEST(ApplyLinear, Stops) {
       Stopped);
 }
 
-TEST(LinearWeights, SaysWhatACopyTakes) {
+TEST(LinearWeights, ReportsTheMemoryOfACopy) {
   EXPECT_EQ(LinearWeights::packed_bytes(48, 10), 48 * 10 * 4);
   EXPECT_EQ(LinearWeights::packed_bytes(49, 10), 96 * 10 * 4);
   EXPECT_EQ(LinearWeights::packed_bytes(0, 10), 0);

@@ -21,7 +21,7 @@ std::vector<float> gaussian_vector(std::int64_t count, std::uint64_t seed) {
   return {row.data(), row.data() + count};
 }
 
-/// By the definition, in float64. `gain` has the offset already.
+/// The definition in float64. `gain` already includes the offset.
 Matrix<double> expected_norm(MatrixView<const float> x, bool center,
                              const std::vector<double>& gain, const std::vector<float>& bias,
                              double epsilon) {
@@ -55,7 +55,7 @@ const std::int64_t kWidths[] = {1, 2, 3, 15, 16, 17, 64, 80, 127, 128, 130, 768,
 
 TEST(Norms, LayerNormEqualsTheDefinition) {
   for (const std::int64_t width : kWidths) {
-    for (const double mean : {0.0, 100.0}) {  // of standard deviations
+    for (const double mean : {0.0, 100.0}) {  // in units of standard deviations
       for (const double size : {1e-3, 1.0, 1e6}) {
         Matrix<double> exact = gaussian_matrix(70, width + 3, static_cast<std::uint64_t>(width));
         for (std::int64_t at = 0; at < 70 * (width + 3); ++at) {
@@ -71,7 +71,7 @@ TEST(Norms, LayerNormEqualsTheDefinition) {
           layer_norm(x, gain, bias, epsilon, out.view(), test_compute());
           const Matrix<double> wanted =
               expected_norm(x, true, std::vector<double>(gain.begin(), gain.end()), bias, epsilon);
-          // Results are at most sqrt(width), times gains up to 4, and are rounded four times.
+          // Results are at most sqrt(hidden size), times gains up to 4, with four roundings.
           const double tolerance = 4 * 4 * 0x1p-24 * (std::sqrt(static_cast<double>(width)) + 4);
           EXPECT_LT(largest_difference(out.view(), wanted), tolerance)
               << width << " wide, mean " << mean << ", size " << size << ", affine " << affine;
@@ -81,7 +81,7 @@ TEST(Norms, LayerNormEqualsTheDefinition) {
   }
 }
 
-TEST(Norms, LayerNormTakesAGainOrABiasAlone) {
+TEST(Norms, LayerNormSupportsAGainOrABiasAlone) {
   const Matrix<float> x = converted<float>(gaussian_matrix(3, 40, 5));
   const std::vector<float> some = gaussian_vector(40, 6);
   Matrix<float> out(3, 40);
@@ -115,7 +115,7 @@ TEST(Norms, RmsNormEqualsTheDefinition) {
   }
 }
 
-TEST(Norms, OfOneHeadAmongOthersInPlace) {
+TEST(Norms, NormalizesOneHeadInPlace) {
   const Matrix<float> before = converted<float>(gaussian_matrix(90, 3 * 20, 1));
   Matrix<float> after = converted<float>(gaussian_matrix(90, 3 * 20, 1)), separate(90, 20);
   const std::vector<float> gain = gaussian_vector(20, 2), bias = gaussian_vector(20, 3);
@@ -138,12 +138,12 @@ TEST(Norms, OfOneHeadAmongOthersInPlace) {
   }
 }
 
-TEST(Norms, ConstantRowsBecomeZeroAndThreadsChangeNothing) {
+TEST(Norms, ConstantRowsBecomeZeroForAnyThreads) {
   Matrix<float> x(200, 33);
   std::fill_n(x.data(), 200 * 33, 0.1F);
   Matrix<float> out(200, 33);
   layer_norm(x.view(), {}, {}, 1e-12, out.view(), test_compute());
-  // The mean of equal numbers may be off by a rounding of float64; sqrt(epsilon) is 1e-6.
+  // The mean of equal numbers may have one float64 rounding error; sqrt(epsilon) is 1e-6.
   for (std::int64_t at = 0; at < 200 * 33; ++at) EXPECT_NEAR(out.data()[at], 0, 1e-10);
 
   const Matrix<float> rows = converted<float>(gaussian_matrix(200, 33, 4));

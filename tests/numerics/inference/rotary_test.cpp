@@ -40,10 +40,10 @@ TEST(Rotary, AnglesAreRoundedToFloat32BeforeTheirCosine) {
       }
     }
   }
-  EXPECT_TRUE(differs_from_exact_angles);  // or else this test could not tell
+  EXPECT_TRUE(differs_from_exact_angles);  // otherwise the test would prove nothing
 }
 
-TEST(Rotary, GainMultipliesBoth) {
+TEST(Rotary, ScaleMultipliesCosinesAndSines) {
   const std::vector<float> f = frequencies(3);
   const RotaryTable plain = make_rotary_table(f, 1, RotaryPairs::halves, 0, 4),
                     gained = make_rotary_table(f, 1.3F, RotaryPairs::halves, 0, 4);
@@ -57,7 +57,7 @@ class RotaryOfPairs : public testing::TestWithParam<RotaryPairs> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, RotaryOfPairs,
                          testing::Values(RotaryPairs::halves, RotaryPairs::neighbors));
 
-TEST_P(RotaryOfPairs, RotatesTheFirstDimensionsAndPassesTheRest) {
+TEST_P(RotaryOfPairs, RotatesTheFirstDimensionsAndCopiesTheRest) {
   for (const std::int64_t pairs : {1, 2, 8, 13, 16, 32, 40, 64}) {
     constexpr std::int64_t kTokens = 9, kRest = 3;
     const std::int64_t depth = 2 * pairs + kRest;

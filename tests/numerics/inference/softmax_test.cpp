@@ -14,7 +14,7 @@ namespace {
 
 using namespace test;
 
-/// Scores of every size: exponentials that count, and some that are too small to.
+/// Scores of every magnitude. Some exponentials are too small to affect the sum.
 std::vector<float> scores(std::int64_t count, std::uint64_t seed) {
   const Matrix<double> row = gaussian_matrix(1, count, seed);
   std::vector<float> out;
@@ -24,7 +24,7 @@ std::vector<float> scores(std::int64_t count, std::uint64_t seed) {
   return out;
 }
 
-TEST(Softmax, SumsAreThoseOfFloat64) {
+TEST(Softmax, SumsEqualFloat64) {
   for (const std::int64_t count : {1, 2, 7, 16, 31, 32, 33, 1000, 50257}) {
     const std::vector<float> x = scores(count, 1);
     double sum = 0;
@@ -32,8 +32,8 @@ TEST(Softmax, SumsAreThoseOfFloat64) {
     for (const float value : x) sum += std::exp(static_cast<double>(value - largest));
     const SoftmaxSum found = softmax_sum(x, test_compute());
     EXPECT_EQ(found.largest, largest);
-    // Each exponential, of a difference rounded to float32, is right to 1 ulp; and the small ones
-    // that count as 0 are below e⁻⁸⁷.
+    // Each exponential, of a difference rounded to float32, is correct to 1 ulp. Exponentials that
+    // count as 0 are below e⁻⁸⁷.
     EXPECT_NEAR(found.log_sum, static_cast<double>(largest) + std::log(sum), 0x1p-23) << count;
   }
 }
@@ -45,7 +45,7 @@ TEST(Softmax, AShiftOfAllScoresShiftsTheSum) {
   EXPECT_NEAR(softmax_sum(x, test_compute()).log_sum, before + 1024, 0x1p-13);
 }
 
-TEST(Softmax, WeightedDifferencesAreThoseOfFloat64) {
+TEST(Softmax, WeightedDifferencesEqualFloat64) {
   for (const std::int64_t count : {1, 15, 16, 40, 50257}) {
     const std::vector<float> a = scores(count, 3), b = scores(count, 4);
     std::vector<float> weights;
@@ -62,7 +62,7 @@ TEST(Softmax, WeightedDifferencesAreThoseOfFloat64) {
   }
 }
 
-TEST(Softmax, Float64ExponentialsAreThoseOfTheLibrary) {
+TEST(Softmax, Float64ExponentialsEqualTheStandardLibrary) {
   for (const std::int64_t count : {1, 2, 7, 8, 9, 15, 1000, 50257}) {
     const std::vector<float> x = scores(count, 5);
     const auto largest = static_cast<double>(*std::max_element(x.begin(), x.end()));
@@ -73,15 +73,15 @@ TEST(Softmax, Float64ExponentialsAreThoseOfTheLibrary) {
       weighted += std::exp(below) * below;
     }
     const ExponentialSums found = float64_exponentials(x, largest, test_compute());
-    // Each exponential within 2 ulp; of so many positive terms, in two orders, no sum is off by
-    // more than half an ulp for each addition.
+    // Each exponential is within 2 ulp. The terms are positive and summed in two orders, so the sum
+    // differs by at most half an ulp per addition.
     const double tolerance = 0x1p-52 * (2 + static_cast<double>(count));
     EXPECT_NEAR(found.sum, sum, tolerance * sum) << count;
     EXPECT_NEAR(found.weighted, weighted, 2 * tolerance * std::abs(weighted)) << count;
   }
 }
 
-TEST(Softmax, ADivergenceInFloat64IsThatOfTheDefinition) {
+TEST(Softmax, ADivergenceInFloat64EqualsTheDefinition) {
   for (const std::int64_t count : {1, 7, 8, 9, 50257}) {
     const std::vector<float> a = scores(count, 6), b = scores(count, 7);
     const auto log_sum_of = [](const std::vector<float>& x) {

@@ -1,4 +1,4 @@
-// Calls of BLAS and LAPACK of every shape that a caller may have, and what becomes of refused ones.
+// Calls of BLAS and LAPACK for every shape, and errors for invalid arguments.
 #include "attnscope/numerics/lapack/lapack.h"
 
 #include <gtest/gtest.h>
@@ -22,27 +22,27 @@ namespace {
 
 using namespace test;
 
-/// What the tests print while it lives, for no library may write there.
+/// Captures standard output and error during its lifetime, because no library may print there.
 class Silence {
  public:
   Silence() { testing::internal::CaptureStdout(); }
   ~Silence() { EXPECT_EQ(testing::internal::GetCapturedStdout(), ""); }
 };
 
-/// Views of `rows` × `cols` that hold the same numbers in different strides.
+/// Views of `rows` × `cols` with the same elements and different strides.
 std::vector<MatrixView<const double>> views_of(const Matrix<double>& memory, std::int64_t rows,
                                                std::int64_t cols) {
-  const MatrixView<const double> all = memory.view();  // (n, n), larger than either side
+  const MatrixView<const double> all = memory.view();  // (n, n), larger than both sizes
   const MatrixView<const double> dense{memory.data(), rows, cols, cols, 1};
   const MatrixView<const double> turned{memory.data(), cols, rows, rows, 1};
   return {dense,
           turned.transposed(),
-          all.block(1, rows, 2, cols),                // rows apart
-          all.block(2, cols, 1, rows).transposed(),   // columns apart
-          {memory.data(), rows, cols, 2 * cols, 2}};  // neither lies together
+          all.block(1, rows, 2, cols),                // strided rows
+          all.block(2, cols, 1, rows).transposed(),   // strided columns
+          {memory.data(), rows, cols, 2 * cols, 2}};  // both strided
 }
 
-TEST(Lapack, ProductsOfEveryShape) {
+TEST(Lapack, MultipliesEveryShape) {
   const Silence silence;
   const Matrix<double> memory = integer_matrix(20, 20, 9, 1);
   const std::vector<std::int64_t> sizes = {0, 1, 2, 5, 9};
@@ -67,7 +67,7 @@ TEST(Lapack, ProductsOfEveryShape) {
   }
 }
 
-TEST(Lapack, EveryRoutineTakesEmptyAndThinMatrices) {
+TEST(Lapack, EveryRoutineAcceptsEmptyAndThinMatrices) {
   const Silence silence;
   const Matrix<double> memory = gaussian_matrix(20, 20, 2);
   const std::vector<std::int64_t> sizes = {0, 1, 2, 7};
@@ -108,7 +108,7 @@ TEST(Lapack, EveryRoutineTakesEmptyAndThinMatrices) {
   }
 }
 
-TEST(Lapack, ARefusedArgumentIsAnErrorAndPrintsNothing) {
+TEST(Lapack, AnInvalidArgumentIsAnErrorAndPrintsNothing) {
   const Silence silence;
   double matrix[4] = {1, 0, 0, 1};
   const int order = 2, leading = 1;  // too small
@@ -122,7 +122,7 @@ TEST(Lapack, ARefusedArgumentIsAnErrorAndPrintsNothing) {
     EXPECT_EQ(error.kind(), ErrorKind::numerical);
     EXPECT_EQ(error.parts().place, "DPOTRF");
   }
-  EXPECT_NO_THROW(lapack::throw_if_refused());  // once
+  EXPECT_NO_THROW(lapack::throw_if_refused());  // reported only once
 }
 
 }  // namespace

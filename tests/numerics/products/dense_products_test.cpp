@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-/// How far ‖R X‖ is from ‖rowsᵀ X‖, relative to it.
+/// The relative difference between ‖R X‖ and ‖rowsᵀ X‖.
 double root_error(MatrixView<const double> rows, MatrixView<const double> x) {
   const Matrix<double> root = gram_root(rows);
   const double wanted = frobenius_norm(naive_product(rows.transposed(), x).view());
@@ -31,11 +31,11 @@ TEST(GramRoot, KeepsNormsOfProductsOfAnyShapeAndLayout) {
   }
 }
 
-// What a Gram matrix alone would lose: x along the smallest singular value.
+// A Gram matrix alone would lose this: x along the smallest singular vector.
 TEST(GramRoot, KeepsNormsOfTheSmallestSingularVector) {
   constexpr std::int64_t kRows = 32;
   for (const double last : {1.0, 1e-2, 1e-3, 1e-5, 1e-8}) {
-    // diag(1, …, last) turned on both sides by reflections, exact to rounding: x is known.
+    // diag(1, …, last) with reflections on both sides, exact to rounding, so x is known.
     const std::vector<double> values = geometric_values(kRows, last);
     Matrix<double> rows = zero_matrix(kRows, 80), x(kRows, 1);
     const double unit = 2.0 / kRows;
@@ -46,12 +46,12 @@ TEST(GramRoot, KeepsNormsOfTheSmallestSingularVector) {
       }
       x(row, 0) = (row == kRows - 1 ? 1.0 : 0.0) - unit;
     }
-    // Rounding of `rows` itself moves the smallest value by 2^-53 of the largest.
+    // Rounding of `rows` itself changes the smallest value by 2^-53 of the largest.
     EXPECT_LT(root_error(rows.view(), x.view()), 1e-10 + 1e-14 / last) << last;
   }
 }
 
-TEST(GramRoot, HoldsForZeroAndForNumbersWhoseSquaresAreNot) {
+TEST(GramRoot, SupportsZeroAndNumbersWhoseSquaresOverflow) {
   const Matrix<double> x = gaussian_matrix(6, 3, 2);
   const Matrix<double> root = gram_root(zero_matrix(6, 20).view());
   EXPECT_EQ(frobenius_norm(root.view()), 0);

@@ -1,4 +1,4 @@
-// Products of thin factors against the products formed whole.
+// Products of thin factors, compared with the explicitly formed products.
 #include "attnscope/numerics/products/factored_product.h"
 
 #include <gtest/gtest.h>
@@ -19,13 +19,13 @@ namespace {
 
 using namespace test;
 
-/// leftᵀ · right, at the factors' given scale.
+/// leftᵀ · right at the given scale of the factors.
 Matrix<double> whole(const Matrix<double>& left, const Matrix<double>& right) {
   return naive_product(left.view().transposed(), right.view());
 }
 
-/// Σ values, Σ |values| and the number of values, by which two spectra that may hold other zeros
-/// are compared.
+/// Σ values, Σ |values| and the number of values. They compare two spectra that may differ in the
+/// number of zeros.
 struct Sums {
   double signed_sum = 0, absolute = 0;
 };
@@ -52,8 +52,8 @@ void expect_as_whole(const Matrix<double>& left, const Matrix<double>& right) {
   const std::vector<double> expected = singular_values(product.view(), test_compute()).values;
   const std::vector<double> values = factored_product_singular_values(a, b, test_compute());
   ASSERT_EQ(values.size(), static_cast<std::size_t>(std::min(left.rows(), left.cols())));
-  // An eigenvalue of a Gram matrix errs by width * 2^-52 of the largest, a singular value by the
-  // root of that at most, and one that is not small by far less.
+  // An eigenvalue of a Gram matrix has an error of width * 2^-52 of the largest. A singular value
+  // has at most the square root of that, and much less if it is not small.
   const double tolerance = std::sqrt(width * 0x1p-52) * expected.front();
   for (std::size_t index = 0; index < values.size(); ++index) {
     ASSERT_NEAR(scale * values[index], expected[index], tolerance) << index;
@@ -81,7 +81,7 @@ void expect_as_whole(const Matrix<double>& left, const Matrix<double>& right) {
   EXPECT_NEAR(eigenvalues.signed_sum, trace, sum_tolerance);
 }
 
-TEST(FactoredProduct, IsTheWholeProductsForEveryShape) {
+TEST(FactoredProduct, EqualsTheFullProductForEveryShape) {
   for (const auto& [rows, cols] :
        {std::pair{1, 1}, {1, 9}, {3, 40}, {8, 17}, {8, 16}, {8, 15}, {8, 8}, {12, 7}}) {
     SCOPED_TRACE(testing::Message() << rows << " x " << cols);
@@ -89,7 +89,7 @@ TEST(FactoredProduct, IsTheWholeProductsForEveryShape) {
   }
 }
 
-TEST(FactoredProduct, FollowsDependentRows) {
+TEST(FactoredProduct, SupportsDependentRows) {
   Matrix<double> left = gaussian_matrix(6, 40, 1), right = gaussian_matrix(6, 40, 2);
   for (std::int64_t col = 0; col < 40; ++col) {
     left(5, col) = left(4, col);                  // no Cholesky factor
@@ -100,7 +100,7 @@ TEST(FactoredProduct, FollowsDependentRows) {
   expect_as_whole(right, left);
 }
 
-TEST(FactoredProduct, FollowsNearlyDependentRows) {
+TEST(FactoredProduct, SupportsNearlyDependentRows) {
   for (const double distance : {1e-3, 1e-5, 1e-6, 1e-7, 1e-9}) {
     SCOPED_TRACE(distance);
     const Matrix<double> left = gaussian_matrix(6, 40, 1), noise = gaussian_matrix(6, 40, 2);
@@ -114,8 +114,8 @@ TEST(FactoredProduct, FollowsNearlyDependentRows) {
   }
 }
 
-TEST(FactoredProduct, KeepsTheEnergyWhereTheFactorsCancel) {
-  // A → X A, B → X⁻ᵀ B leaves M as it is; Gram matrices alone would lose it.
+TEST(FactoredProduct, KeepsTheEnergyIfTheFactorsCancel) {
+  // A → X A, B → X⁻ᵀ B leaves M unchanged. Gram matrices alone would lose it.
   const Matrix<double> left = gaussian_matrix(6, 40, 1), right = gaussian_matrix(6, 40, 2);
   Matrix<double> stretched = zero_matrix(6, 40), shrunk = zero_matrix(6, 40);
   for (std::int64_t row = 0; row < 6; ++row) {
@@ -138,7 +138,7 @@ TEST(FactoredProduct, KeepsTheEnergyWhereTheFactorsCancel) {
   }
 }
 
-TEST(ProductFactor, SurvivesEveryScale) {
+TEST(ProductFactor, SupportsEveryScale) {
   for (const double size : {1e-300, 1e-160, 1.0, 1e160, 1e300}) {
     Matrix<double> matrix = gaussian_matrix(3, 12, 1);
     for (std::int64_t at = 0; at < 36; ++at) matrix.data()[at] *= size;
@@ -150,7 +150,7 @@ TEST(ProductFactor, SurvivesEveryScale) {
   }
 }
 
-TEST(ProductFactor, SaysWhatIsNotFinite) {
+TEST(ProductFactor, DetectsNanAndInfinity) {
   for (const double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     Matrix<double> matrix = gaussian_matrix(3, 12, 1);
@@ -168,8 +168,8 @@ TEST(ProductFactor, IsZeroForAZeroMatrix) {
             std::vector<double>(3, 0.0));
 }
 
-TEST(FactoredProduct, FactorsThatSpanOneDirectionHaveOneEigenvalue) {
-  // A head that gives the same vector whatever it reads, and one with a single live row.
+TEST(FactoredProduct, RankOneFactorsHaveOneEigenvalue) {
+  // A head with the same output for any input, and one with a single nonzero row.
   for (const std::int64_t live : {1, 8}) {
     Matrix<double> factor = zero_matrix(8, 64);
     const Matrix<double> direction = integer_matrix(1, 64, 9, 7);

@@ -9,7 +9,7 @@ namespace {
 
 using namespace test;
 
-TEST(PackedProduct, IsTheProductForEveryShapeAndLayout) {
+TEST(PackedProduct, EqualsTheProductForEveryShapeAndLayout) {
   const struct Shape {
     std::int64_t m, n, k;
   } shapes[] = {{1, 1, 1}, {3, 5, 2}, {24, 24, 24}, {25, 47, 257}, {200, 7, 300}, {8, 120, 1}};

@@ -40,8 +40,8 @@ BinRule rule_of(const json& wanted) {
   return rule;
 }
 
-// Vectors that tools/golden_weights.py got from NumPy, to the last digit.
-TEST(Histogram, IsNumPysOnAwkwardValues) {
+// Test vectors computed with NumPy by tools/golden_weights.py, exact to the last digit.
+TEST(Histogram, EqualsNumPyOnDifficultValues) {
   std::ifstream file(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) /
                      "tests/golden/numpy/histograms.json");
   const json cases = json::parse(file);
@@ -63,7 +63,7 @@ TEST(Histogram, IsNumPysOnAwkwardValues) {
       EXPECT_EQ(inside + histogram.outside(), std::ssize(values));
       ++compared;
 
-      // Seen once, in whatever order, they have the same bins.
+      // One pass in any order gives the same bins.
       SpreadSearch search(rule, values, std::ssize(values), kFirstMargin);
       search.add(values);
       const auto spread = search.spread();
@@ -77,7 +77,7 @@ TEST(Histogram, IsNumPysOnAwkwardValues) {
   EXPECT_GE(compared, 70);
 }
 
-TEST(Histogram, CapsFreedmanDiaconisAndSaysSo) {
+TEST(Histogram, CapsFreedmanDiaconisBinsAndReportsIt) {
   const Bins bins = choose_bins(
       {.freedman_diaconis = true},
       {.count = 1000, .min = 0, .max = 1e6, .lower_quartile = 1, .upper_quartile = 1.1});
@@ -85,7 +85,7 @@ TEST(Histogram, CapsFreedmanDiaconisAndSaysSo) {
   EXPECT_NE(bins.note.find("65536"), std::string::npos) << bins.note;
 }
 
-TEST(Histogram, SaysWhereFloat64HasNoSuchEdges) {
+TEST(Histogram, ReportsEdgesThatFloat64CannotRepresent) {
   const double next = std::nextafter(1.0, 2.0);
   const Spread neighbors = {
       .count = 8, .min = 1, .max = next, .lower_quartile = 1, .upper_quartile = next};
@@ -97,14 +97,14 @@ TEST(Histogram, SaysWhereFloat64HasNoSuchEdges) {
   EXPECT_TRUE(choose_bins({.bins = 4}, {.count = 2, .min = -most, .max = most}).edges.empty());
 }
 
-TEST(Histogram, CountsBothEndsAndWhatIsOutside) {
+TEST(Histogram, CountsBothEndsAndValuesOutside) {
   Histogram histogram({0, 1, 2});
   histogram.add(std::vector<double>{0, 1, 2, -0.5, 2.5, 0.5});
   EXPECT_EQ(histogram.counts(), (std::vector<std::int64_t>{2, 2}));
   EXPECT_EQ(histogram.outside(), 2);
 }
 
-TEST(Histogram, OfNothingHasOneBin) {
+TEST(Histogram, HasOneBinWithoutValues) {
   EXPECT_EQ(choose_bins({.freedman_diaconis = true}, {}).edges, (std::vector<double>{0, 1}));
 }
 

@@ -35,7 +35,7 @@ double by_sorting(std::vector<double> values, double fraction) {
 
 void expect_exact(const std::vector<double>& values, std::vector<double> sample) {
   QuantileSearch search(std::move(sample), kQuantiles, std::ssize(values), kFirstMargin);
-  // In pieces, as blocks come from a file.
+  // In pieces, like blocks from a file.
   for (std::size_t at = 0; at < values.size(); at += 1000) {
     search.add(std::span(values).subspan(at, std::min<std::size_t>(1000, values.size() - at)));
   }
@@ -52,7 +52,7 @@ TEST(QuantileSearch, IsExactFromASample) {
   expect_exact(values, every(values, 37));
 }
 
-TEST(QuantileSearch, IsExactWhateverTheValues) {
+TEST(QuantileSearch, IsExactForAnyValues) {
   const std::size_t count = 60'000;
   std::vector<double> constant(count, 0.25), two_values(count), heavy = gaussian_values(count, 5),
                                                                 rounded = gaussian_values(count, 6),
@@ -75,7 +75,7 @@ TEST(QuantileSearch, IsExactForFewValues) {
   }
 }
 
-TEST(QuantileSearch, SaysWhenTheSampleMisled) {
+TEST(QuantileSearch, DetectsAMisleadingSample) {
   const std::vector<double> values = gaussian_values(50'000, 9);
   std::vector<double> sample = every(values, 20);
   for (double& value : sample) value += 0.5;
@@ -83,7 +83,7 @@ TEST(QuantileSearch, SaysWhenTheSampleMisled) {
   misled.add(values);
   EXPECT_FALSE(misled.quantile(0.5));
 
-  // A margin that covers the whole sample keeps everything.
+  // A margin that covers the whole sample keeps all values.
   QuantileSearch wide(sample, kQuantiles, std::ssize(values), 1e9);
   wide.add(values);
   for (const double fraction : kQuantiles) {
@@ -91,7 +91,7 @@ TEST(QuantileSearch, SaysWhenTheSampleMisled) {
   }
 }
 
-TEST(QuantileSearch, OfNothingHasNoQuantile) {
+TEST(QuantileSearch, HasNoQuantileWithoutValues) {
   const std::array half = {0.5};
   QuantileSearch search({}, half, 0, kFirstMargin);
   EXPECT_FALSE(search.quantile(0.5));

@@ -1,5 +1,5 @@
-// Means and ratios with their standard errors: by hand, against a bootstrap, and how often
-// intervals of two standard errors hold the mean of a simulated text.
+// Means and ratios with standard errors: by hand, compared with a bootstrap, and the coverage of
+// intervals of two standard errors on simulated texts.
 #include "attnscope/numerics/statistics/running_mean.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(RunningMean, IsTheMeanWithItsStandardError) {
   values.add(std::nullopt);
   values.add(4.0);
   values.add(9.0);
-  // Mean 5, squares around it 9 + 1 + 16.
+  // Mean 5, squared deviations 9 + 1 + 16.
   EXPECT_EQ(values.result().mean, 5.0);
   EXPECT_DOUBLE_EQ(values.result().standard_error.value(), std::sqrt(26.0 / 2 / 3));
 }
@@ -36,14 +36,14 @@ TEST(RunningMean, KeepsItsDigitsFarFromZero) {
   EXPECT_DOUBLE_EQ(values.result().standard_error.value(), std::sqrt(1.0 / 3));
 }
 
-TEST(RatioOfSums, OfTheWholeItselfIsExact) {
+TEST(RatioOfSums, IsExactIfPartsEqualWholes) {
   const std::vector<double> whole = {0.1, 0.7, -0.3, 2.9};
   const MeanWithError found = ratio_of_sums(whole, whole);
   EXPECT_EQ(found.mean, 1.0);
   EXPECT_EQ(found.standard_error, 0.0);
 }
 
-TEST(RatioOfSums, IsTheMeanWhereWholesAreEqual) {
+TEST(RatioOfSums, IsTheMeanForEqualWholes) {
   const std::vector<double> parts = {6, 12, 27}, wholes = {3, 3, 3};
   RunningMean means;
   for (const double part : parts) means.add(part / 3);
@@ -52,7 +52,7 @@ TEST(RatioOfSums, IsTheMeanWhereWholesAreEqual) {
   EXPECT_DOUBLE_EQ(found.standard_error.value(), means.result().standard_error.value());
 }
 
-TEST(RatioOfSums, HasNoErrorOfOnePairAndNoValueOfNothing) {
+TEST(RatioOfSums, HasNoErrorForOnePairAndNoValueWithoutPairs) {
   const std::vector<double> one = {3}, two = {6}, none;
   EXPECT_EQ(ratio_of_sums(one, two).mean, 0.5);
   EXPECT_FALSE(ratio_of_sums(one, two).standard_error);
@@ -60,7 +60,7 @@ TEST(RatioOfSums, HasNoErrorOfOnePairAndNoValueOfNothing) {
   EXPECT_FALSE(ratio_of_sums(std::vector<double>{1, 2}, std::vector<double>{1, -1}).mean);
 }
 
-/// The spread of the ratio over pairs that are drawn again and again, with replacement.
+/// The standard deviation of the ratio over bootstrap samples of the pairs.
 double bootstrap_error(const std::vector<double>& parts, const std::vector<double>& wholes) {
   constexpr int kDraws = 10'000;
   std::mt19937_64 generator(1);
@@ -81,7 +81,7 @@ double bootstrap_error(const std::vector<double>& parts, const std::vector<doubl
 TEST(RatioOfSums, HasTheErrorOfABootstrap) {
   std::mt19937_64 generator(7);
   std::normal_distribution<double> normal;
-  // Parts that follow their wholes closely, loosely, not at all, and against them.
+  // Parts that correlate with their wholes strongly, weakly, not at all, and negatively.
   for (const double follows : {0.95, 0.5, 0.0, -0.4}) {
     std::vector<double> parts, wholes;
     for (int pair = 0; pair < 200; ++pair) {
@@ -90,14 +90,15 @@ TEST(RatioOfSums, HasTheErrorOfABootstrap) {
       parts.push_back(follows * whole + 0.3 * normal(generator));
     }
     const double error = ratio_of_sums(parts, wholes).standard_error.value();
-    // 10,000 draws know it to 1 / sqrt(20,000) = 0.7 %; sqrt(N / (N − 1)) and the terms that the
-    // delta method leaves out, of the order (s / mean)² / N, are below 0.5 %.
+    // 10,000 bootstrap samples have an error of 1 / sqrt(20,000) = 0.7%. The factor sqrt(N / (N −
+    // 1)) and the terms that the delta method omits, of order (s / mean)² / N, are below 0.5%.
     EXPECT_NEAR(error / bootstrap_error(parts, wholes), 1, 0.035) << follows;
   }
 }
 
-/// Losses of a text, each the mean over 16 tokens: noise of its own, and a mood that lasts for
-/// `lasts` of them. A window of 256 tokens shares 0.2 to 0.4 with the next one, as texts do.
+/// Simulated losses of a text, each the mean over 16 tokens: independent noise plus a slow
+/// component that decays over `lasts` losses. Consecutive windows of 256 tokens have a correlation
+/// of 0.2 to 0.4, as in real texts.
 class SimulatedText {
  public:
   explicit SimulatedText(std::uint64_t seed, double lasts, double mood)
@@ -113,7 +114,7 @@ class SimulatedText {
     return out;
   }
 
-  static constexpr double kMean = 3, kNoise = 2.5 / 4;  // of 16 tokens, whose own is 2.5
+  static constexpr double kMean = 3, kNoise = 2.5 / 4;  // for 16 tokens; a single token has 2.5
 
  private:
   std::mt19937_64 generator_;
@@ -125,8 +126,8 @@ struct Mood {
   double lasts, size;
 };
 constexpr Mood kMoods[] = {{0, 0}, {6, 0.4}, {19, 0.15}, {19, 0.3}};
-constexpr std::int64_t kWindow = 16;  // losses, 256 tokens
-/// Counted in so many trials, a coverage strays by sqrt(.93 · .07 / 4000) = 0.4 %.
+constexpr std::int64_t kWindow = 16;  // in losses; 256 tokens
+/// With this number of trials, a coverage has an error of sqrt(.93 · .07 / 4000) = 0.4%.
 constexpr int kTrials = 4000;
 constexpr double kLeastCoverage = 0.92, kMostCoverage = 0.985;
 
@@ -134,7 +135,7 @@ bool holds(const MeanWithError& found, double mean) {
   return std::abs(found.mean.value() - mean) <= 2 * found.standard_error.value();
 }
 
-TEST(StandardErrors, OfRandomWindowsHoldTheTextsMean) {
+TEST(StandardErrors, RandomWindowsCoverTheMeanOfTheText) {
   constexpr std::int64_t kLosses = 50'000, kWindows = 16;
   for (const Mood& mood : kMoods) {
     const std::vector<double> losses = SimulatedText(3, mood.lasts, mood.size).losses(kLosses);
@@ -163,14 +164,15 @@ TEST(StandardErrors, OfRandomWindowsHoldTheTextsMean) {
     }
     EXPECT_GE(random, kLeastCoverage * kTrials) << mood.lasts << ' ' << mood.size;
     EXPECT_LE(random, kMostCoverage * kTrials) << mood.lasts << ' ' << mood.size;
-    // Why random ones are the default: of a text with moods, consecutive ones hold it less often.
+    // Why random windows are the default: with correlated losses, consecutive windows cover the
+    // mean less often.
     if (mood.size > 0) {
       EXPECT_LT(consecutive, random - 100) << mood.lasts << ' ' << mood.size;
     }
   }
 }
 
-TEST(StandardErrors, OfBlocksHoldTheMeanOfWhatWritesTheText) {
+TEST(StandardErrors, BlocksCoverTheMeanOfTheSimulatedSource) {
   constexpr std::size_t kLosses = 100 * kWindow;
   for (const Mood& mood : kMoods) {
     SimulatedText text(5, mood.lasts, mood.size);
@@ -199,8 +201,8 @@ TEST(StandardErrors, OfBlocksHoldTheMeanOfWhatWritesTheText) {
   }
 }
 
-TEST(BlockStandardError, IsThatOfBlockMeansWhereTheyShareNothing) {
-  // Each block is 1 or −1 in both of its values: ± ± … without any autocorrelation above 0.
+TEST(BlockStandardError, EqualsThatOfUncorrelatedBlockMeans) {
+  // Both values of a block are 1 or −1, alternating, so no autocorrelation is above 0.
   std::vector<double> values;
   for (std::int64_t block = 0; block < kErrorBlocks; ++block) {
     values.insert(values.end(), 2, block % 2 == 0 ? 1.0 : -1.0);
@@ -208,7 +210,7 @@ TEST(BlockStandardError, IsThatOfBlockMeansWhereTheyShareNothing) {
   EXPECT_DOUBLE_EQ(block_standard_error(values).value(), std::sqrt(16.0 / 15 / 16));
 }
 
-TEST(BlockStandardError, IsWidenedByWhatBlocksShare) {
+TEST(BlockStandardError, IncreasesWithTheCorrelationOfBlocks) {
   // Blocks −7.5, −6.5, …, 7.5: squares 340, products of neighbors 276.25.
   std::vector<double> values;
   for (std::int64_t block = 0; block < kErrorBlocks; ++block) {
@@ -219,12 +221,12 @@ TEST(BlockStandardError, IsWidenedByWhatBlocksShare) {
                    std::sqrt(340.0 / 15 / 16 * (1 + shared) / (1 - shared)));
 }
 
-TEST(BlockStandardError, NeedsTwoValuesOfEachBlock) {
+TEST(BlockStandardError, NeedsTwoValuesPerBlock) {
   std::vector<double> values(kFewestBlockValues - 1, 1.0);
   EXPECT_FALSE(block_standard_error(values));
   values.push_back(1.0);
   EXPECT_EQ(block_standard_error(values), 0.0);
-  values.push_back(1.0);  // blocks of two and of three
+  values.push_back(1.0);  // blocks of two and of three values
   EXPECT_EQ(block_standard_error(values), 0.0);
 }
 

@@ -1,4 +1,4 @@
-// Many small matrices at once, against LAPACK's dgesdd on each.
+// Many small matrices at once, compared with LAPACK's dgesdd on each.
 #include "attnscope/numerics/svd/batched_singular_values.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ void check_all(const std::vector<Matrix<T>>& matrices) {
   }
 }
 
-/// What is above the diagonal becomes zero.
+/// Sets the elements above the diagonal to zero.
 template <class T>
 Matrix<T> lower_part(Matrix<T> matrix) {
   for (std::int64_t row = 0; row < matrix.rows(); ++row) {
@@ -55,7 +55,7 @@ Matrix<T> lower_part(Matrix<T> matrix) {
 TEST(BatchedSingularValues, AgreeWithDgesddForEveryOrderAndKind) {
   for (const std::int64_t order :
        {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 99, 100, 101, 127, 128, 129}) {
-    // Every kind stands beside others in one group of lanes.
+    // Different kinds share one group of lanes.
     std::vector<Matrix<double>> whole, lower;
     std::vector<Matrix<float>> whole_float32;
     for (const MatrixKind& kind : matrix_kinds()) {
@@ -97,13 +97,13 @@ TEST(BatchedSingularValues, TransposedViewsHaveTheSameValues) {
     EXPECT_NEAR(values[at], values[24 + at], 1e-12 * values[0]);
 }
 
-TEST(BatchedSingularValues, NoMatricesAreNoWork) {
+TEST(BatchedSingularValues, AcceptNoMatrices) {
   small_singular_values(std::span<const MatrixView<const float>>(), nullptr, test_compute());
   EXPECT_TRUE(
       singular_values_of_each(std::span<const MatrixView<const double>>(), test_compute()).empty());
 }
 
-TEST(BatchedSingularValues, OfEachHoldsForHeadsOfEveryShape) {
+TEST(BatchedSingularValues, SupportHeadsOfEveryShape) {
   for (const auto& [rows, cols] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {64, 768}, {768, 64}, {1, 50}, {24, 24}, {128, 300}, {130, 200}, {300, 40}}) {
     std::vector<Matrix<double>> matrices;
@@ -122,7 +122,7 @@ TEST(BatchedSingularValues, OfEachHoldsForHeadsOfEveryShape) {
   }
 }
 
-TEST(BatchedSingularValues, OfEachTellsWhichNormOverflows) {
+TEST(BatchedSingularValues, ReportWhichNormOverflows) {
   std::vector<Matrix<double>> matrices;
   matrices.push_back(gaussian_matrix(8, 20, 1));
   matrices.push_back(Matrix<double>(8, 20));

@@ -1,4 +1,4 @@
-// The float32 reduction against LAPACK's float64 values of the same matrix.
+// The float32 reduction, compared with LAPACK's float64 singular values of the same matrix.
 #include "attnscope/numerics/svd/bidiagonal_reduction.h"
 
 #include <gtest/gtest.h>
@@ -22,11 +22,12 @@ namespace {
 
 using namespace test;
 
-/// What the product promises, of values relative to σ_1 and of cumulative energies.
+/// Documented accuracy of values relative to σ_1, and of cumulative energies.
 constexpr double kErrorBound = 1e-6;
-/// What float32 can do where errors average out: the update rounds entries by 2^-25 of their size,
-/// a value sees some of n / 32 such roundings, and the float32 copies of reflectors lack as much.
-/// Entries are about σ_1 / sqrt(n) where all values are alike, so no value moves by more than a few
+/// Typical float32 accuracy if errors average out. The update rounds entries by 2^-25 of their
+/// size, a value is affected by some of n / 32 such roundings, and the float32 copies of reflectors
+/// have similar errors. If all values are similar, entries are about σ_1 / sqrt(n), so no value
+/// changes by more than a few 2^-24 σ_1.
 /// 2^-24 σ_1.
 constexpr double kUsual = 2e-7;
 
@@ -36,8 +37,8 @@ std::vector<double> reference_values(const Matrix<float>& matrix) {
 }
 
 struct Errors {
-  double value = 0;   // the largest, relative to σ_1
-  double energy = 0;  // of a cumulative energy
+  double value = 0;   // the largest error, relative to σ_1
+  double energy = 0;  // error of a cumulative energy
 };
 
 Errors errors_of(const std::vector<double>& got, const std::vector<double>& expected) {
@@ -91,7 +92,7 @@ TEST_F(BidiagonalReduction, MatchesLapackAtEverySize) {
   }
 }
 
-TEST_F(BidiagonalReduction, TakesAnyShapeAndStride) {
+TEST_F(BidiagonalReduction, AcceptsAnyShapeAndStride) {
   const std::pair<std::int64_t, std::int64_t> shapes[] = {
       {1, 40}, {40, 1}, {33, 65}, {65, 33}, {100, 400}, {400, 100}, {290, 515}, {515, 290}};
   for (const auto& [rows, cols] : shapes) {
@@ -108,8 +109,8 @@ TEST_F(BidiagonalReduction, TakesAnyShapeAndStride) {
   }
 }
 
-/// What is answered keeps both promises whatever the matrix; and trustworthy or not, no value is
-/// further off than roundings that all add up could bring it.
+/// Accepted results stay within both bounds for any matrix. Whether accepted or not, no value
+/// exceeds the worst case of adding all roundings.
 TEST_F(BidiagonalReduction, AnswersOnlyWithinItsErrorBound) {
   for (const std::int64_t n : {64, 129, 256}) {
     for (const MatrixKind& kind : matrix_kinds()) {
@@ -126,8 +127,8 @@ TEST_F(BidiagonalReduction, AnswersOnlyWithinItsErrorBound) {
   }
 }
 
-/// Spectra of weights that were trained: a power law, and a bulk under a few values that stand out.
-TEST_F(BidiagonalReduction, AnswersForTrainedSpectra) {
+/// Spectra similar to those of trained weights: a power law, and a bulk below a few outliers.
+TEST_F(BidiagonalReduction, AcceptsSpectraOfTrainedWeights) {
   constexpr std::int64_t kOrder = 512;
   const auto check = [&](const std::vector<double>& values) {
     const Matrix<float> matrix = planted(kOrder, values);
@@ -135,7 +136,7 @@ TEST_F(BidiagonalReduction, AnswersForTrainedSpectra) {
     EXPECT_TRUE(within_error_bounds(got));
     const Errors errors = errors_of(got.values, reference_values(matrix));
     EXPECT_LE(errors.energy, kUsual / 4);
-    // Even if every error had the worst sign, no cumulative energy would break its promise.
+    // The bound holds for every cumulative energy even if all errors have the worst sign.
     double sum = 0, energy = 0;
     for (const double value : got.values) {
       sum += value;
@@ -167,7 +168,7 @@ TEST_F(BidiagonalReduction, AnswersForTrainedSpectra) {
   check(decay);
 }
 
-TEST_F(BidiagonalReduction, RefusesDegenerateSpectra) {
+TEST_F(BidiagonalReduction, RejectsDegenerateSpectra) {
   constexpr std::int64_t kOrder = 256;
   const std::vector<double> ones(kOrder, 1.0);
   std::vector<double> half = ones;
@@ -178,13 +179,13 @@ TEST_F(BidiagonalReduction, RefusesDegenerateSpectra) {
   }
 }
 
-TEST_F(BidiagonalReduction, RefusesAWrongEnergyAndABulkUnderOneValue) {
+TEST_F(BidiagonalReduction, RejectsAWrongEnergyAndABulkBelowOneValue) {
   EXPECT_TRUE(within_error_bounds({.values = {3, 2, 1}, .energy = 14}));
   EXPECT_FALSE(within_error_bounds({.values = {3, 2, 1}, .energy = 14.00001}));
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_FALSE(within_error_bounds({.values = {3, 2, 1}, .energy = nan}));
   EXPECT_FALSE(within_error_bounds({.values = {nan, nan}, .energy = 14}));
-  // σ_1 as large as the root of 20000 others: σ_1 Σσ / Σσ² is about 70.
+  // σ_1 is as large as the root sum of squares of 20000 others: σ_1 Σσ / Σσ² is about 70.
   std::vector<double> values = {141};
   double energy = 141 * 141;
   for (int at = 0; at < 20000; ++at) {
@@ -215,7 +216,7 @@ TEST_F(BidiagonalReduction, ScalesByPowersOfTwoExactly) {
   EXPECT_EQ(bidiagonal_singular_values(zero.view(), test_compute()), std::vector<double>(40, 0.0));
 }
 
-TEST_F(BidiagonalReduction, IsTheSameWithAnyNumberOfThreads) {
+TEST_F(BidiagonalReduction, ThreadsDoNotChangeTheResult) {
   const auto matrix = converted<float>(gaussian_matrix(1100, 900, /*seed=*/6));
   const std::vector<double> alone = reduced_singular_values(matrix.view(), test_compute()).values;
   LentTeam lent(3);
@@ -223,7 +224,7 @@ TEST_F(BidiagonalReduction, IsTheSameWithAnyNumberOfThreads) {
   EXPECT_EQ(helped, alone);
 }
 
-/// The shape alone decides; the guard's answer reaches the caller.
+/// The shape alone decides, and a rejected result falls back to float64.
 TEST_F(BidiagonalReduction, IsUsedForLargeSquareMatrices) {
   EXPECT_FALSE(worth_reducing(1024, 1024));
   EXPECT_TRUE(worth_reducing(2048, 2048));
@@ -231,7 +232,7 @@ TEST_F(BidiagonalReduction, IsUsedForLargeSquareMatrices) {
   const auto matrix = converted<float>(gaussian_matrix(1600, 1600, /*seed=*/8));
   const std::vector<double> got = singular_values(matrix.view(), test_compute()).values;
   EXPECT_EQ(got, bidiagonal_singular_values(matrix.view(), test_compute()).value());
-  // The float64 way errs by at most sqrt(2^-50) = 3e-8 σ_1.
+  // The float64 method has an error of at most sqrt(2^-50) = 3e-8 σ_1.
   const Matrix<double> copy = converted<double>(matrix);
   const Errors errors = errors_of(got, singular_values(copy.view(), test_compute()).values);
   EXPECT_LE(errors.value, kUsual);

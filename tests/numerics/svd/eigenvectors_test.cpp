@@ -12,7 +12,7 @@
 namespace attnscope::test {
 namespace {
 
-TEST(Vectors, EigenvectorsGiveTheMatrixBack) {
+TEST(Vectors, EigenvectorsReconstructTheMatrix) {
   const Matrix<double> a = gaussian_matrix(9, 7, 1);
   const Matrix<double> symmetric = naive_product(a.view().transposed(), a.view());
   const Eigenvectors own = eigenvectors(symmetric.view());
@@ -31,7 +31,7 @@ TEST(Vectors, EigenvectorsGiveTheMatrixBack) {
   }
 }
 
-TEST(Vectors, HermitianEigenvectorsGiveTheMatrixBack) {
+TEST(Vectors, HermitianEigenvectorsReconstructTheMatrix) {
   using Complex = std::complex<double>;
   const Matrix<double> re = gaussian_matrix(4, 3, 2), im = gaussian_matrix(4, 3, 3);
   Matrix<Complex> hermitian(3, 3);
@@ -56,7 +56,7 @@ TEST(Vectors, HermitianEigenvectorsGiveTheMatrixBack) {
   }
 }
 
-TEST(Vectors, DirectionsFindPlantedValuesOnBothSides) {
+TEST(Vectors, DirectionsFindKnownValuesOnBothSides) {
   const std::vector<double> planted = {5, 2, 1, 0.5};
   for (const auto& [rows, cols] : {std::pair{4, 9}, std::pair{9, 4}}) {
     const Matrix<double> matrix = matrix_with_singular_values(rows, cols, planted, 4);
@@ -77,7 +77,7 @@ TEST(Vectors, DirectionsFindPlantedValuesOnBothSides) {
   }
 }
 
-TEST(Vectors, ARootTimesItselfIsTheMatrix) {
+TEST(Vectors, ASquareRootTimesItselfIsTheMatrix) {
   const Matrix<double> a = gaussian_matrix(8, 5, 5);
   const Matrix<double> gram = naive_product(a.view().transposed(), a.view());
   const SymmetricRoot own = symmetric_root(gram.view());
@@ -91,7 +91,7 @@ TEST(Vectors, ARootTimesItselfIsTheMatrix) {
   }
 }
 
-TEST(Vectors, SolvesPositiveSystemsAndRefusesOthers) {
+TEST(Vectors, SolvesPositiveDefiniteSystemsAndRejectsOthers) {
   const Matrix<double> a = gaussian_matrix(8, 5, 6), x = gaussian_matrix(3, 5, 7);
   Matrix<double> gram = naive_product(a.view().transposed(), a.view());
   Matrix<double> found = naive_product(x.view(), gram.view());

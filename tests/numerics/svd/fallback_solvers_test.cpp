@@ -1,4 +1,4 @@
-// Solvers in turn: what is asked where the one before does not converge.
+// Fallback solvers: the next one runs if the previous one does not converge.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -25,7 +25,7 @@ SingularValueSolver answering_solver(std::string_view name, double answer) {
   return {name, [answer](MatrixView<const double>) { return std::vector<double>{answer}; }};
 }
 
-TEST(SolveOneByOne, TakesTheFirstThatConvergesAndNamesIt) {
+TEST(SolveOneByOne, ReturnsTheFirstThatConvergesAndItsName) {
   const Matrix<double> matrix = identity_matrix(1, 1);
   const std::vector<SingularValueSolver> second = {
       failing_solver("first"), answering_solver("second", 2), answering_solver("third", 3)};
@@ -46,7 +46,7 @@ TEST(SolveOneByOne, FallsBackFromDgesddToDgesvd) {
   expect_all(got.values, matrix.view(), reference_values(matrix.view()));
 }
 
-TEST(SolveOneByOne, FailsAsNumericalWhereNoneConverges) {
+TEST(SolveOneByOne, FailsAsNumericalIfNoneConverges) {
   const Matrix<double> matrix = identity_matrix(2, 3);
   for (const std::size_t count : {0, 1, 2}) {
     const std::vector<SingularValueSolver> solvers(count, failing_solver("never"));
@@ -67,12 +67,12 @@ TEST(FallbackSolvers, AreDgesddThenDgesvdAndAgree) {
       const std::vector<double> one = fallback_solvers()[0].solve(matrix.view()).value();
       const std::vector<double> other = fallback_solvers()[1].solve(matrix.view()).value();
       ASSERT_EQ(one.size(), other.size());
-      // Both are backward stable on the matrix itself: c (m + n) ε σ_1 for every value.
+      // Both are backward stable on the matrix itself: an error of c (m + n) ε σ_1 for every value.
       const double rounding = 2 * static_cast<double>(rows + cols) * kEpsilon * one.front();
       for (std::size_t index = 0; index < one.size(); ++index) {
         EXPECT_NEAR(one[index], other[index], rounding);
       }
-      // They also read strided views.
+      // They also accept strided views.
       const auto turned = fallback_solvers()[1].solve(matrix.view().transposed()).value();
       for (std::size_t index = 0; index < one.size(); ++index) {
         EXPECT_NEAR(one[index], turned[index], rounding);

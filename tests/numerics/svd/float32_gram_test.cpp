@@ -1,4 +1,4 @@
-// Singular values from Gram matrices summed in float32 against LAPACK's float64 values.
+// Singular values from float32 Gram matrices, compared with LAPACK's float64 values.
 #include "attnscope/numerics/svd/float32_gram.h"
 
 #include <gtest/gtest.h>
@@ -21,12 +21,12 @@ namespace {
 
 using namespace test;
 
-/// What the product promises, relative to σ_1.
+/// Documented accuracy relative to σ_1.
 constexpr double kFloat32GramError = 1e-6;
-/// Sums of m products in chains of 32, those in eights, and float64 beyond: an entry of the Gram
-/// matrix errs by about 2^-25 sqrt(20 m) products, their matrix has a norm of 2 sqrt(n) such, which
-/// beside λ_1 is 2^-25 · 9 sqrt(n) / m, and a value moves by that over 2 σ / σ_1: 5e-8 for the
-/// smallest matrix here, less for the others.
+/// m products are summed in chains of 32, then in groups of eight, then in float64. An entry of the
+/// Gram matrix has an error of about 2^-25 sqrt(20 m) products. The error matrix has a norm of 2
+/// sqrt(n) times that, which is 2^-25 · 9 sqrt(n) / m relative to λ_1. A value changes by this
+/// divided by 2 σ / σ_1: 5e-8 for the smallest matrix here, and less for the others.
 constexpr double kFloat32GramUsual = 1e-7;
 
 double largest_error(const std::vector<double>& got, const std::vector<double>& expected) {
@@ -67,7 +67,7 @@ TEST_F(Float32Gram, MatchesLapackAroundTheSizesOfTilesGroupsAndBlocks) {
   }
 }
 
-TEST_F(Float32Gram, TakesAnyStride) {
+TEST_F(Float32Gram, AcceptsAnyStride) {
   const auto big = converted<float>(gaussian_matrix(180, 700, 6));
   const MatrixView<const float> part = big.view().block(3, 150, 5, 600);
   const Matrix<float> copy = converted<float>([&] {
@@ -94,15 +94,15 @@ TEST_F(Float32Gram, AnswersOnlyWithinItsErrorBound) {
       if (values) {
         EXPECT_LE(largest_error(*values, expected), kFloat32GramError);
       }
-      // Whoever answers, the promise is kept.
+      // The documented accuracy holds for every solver.
       EXPECT_LE(largest_error(singular_values(matrix.view(), test_compute()).values, expected),
                 kFloat32GramError);
     }
   }
 }
 
-TEST_F(Float32Gram, KeepsTheErrorBoundWhereErrorsAgree) {
-  // A mean beside the deviations: sums that only grow are rounded alike in every row.
+TEST_F(Float32Gram, KeepsTheErrorBoundIfErrorsAddUp) {
+  // A nonzero mean: sums that only increase are rounded in the same direction in every row.
   for (const double mean : {0.5, 3.0, 100.0, 1e4}) {
     SCOPED_TRACE(mean);
     auto matrix = converted<float>(gaussian_matrix(400, 1600, 8));
@@ -116,8 +116,9 @@ TEST_F(Float32Gram, KeepsTheErrorBoundWhereErrorsAgree) {
   }
 }
 
-TEST_F(Float32Gram, IsNotDeceivedByKindRowsAtTheTop) {
-  // The sampled rows have exact sums; the others do not, and leave the least values too few digits.
+TEST_F(Float32Gram, IsNotMisledByExactRowsAtTheTop) {
+  // The sampled rows have exact sums. The others do not, and give the smallest values too few
+  // digits.
   auto matrix = converted<float>(gaussian_matrix(400, 1600, 9));
   for (std::int64_t row = 0; row < 24; ++row) {
     for (std::int64_t col = 0; col < 1600; ++col) matrix(row, col) = row == col ? 40.0F : 0.0F;
@@ -134,7 +135,7 @@ TEST_F(Float32Gram, IsNotDeceivedByKindRowsAtTheTop) {
   }
 }
 
-TEST_F(Float32Gram, RefusesWhatHasValuesNearZero) {
+TEST_F(Float32Gram, RejectsValuesNearZero) {
   auto duplicated = converted<float>(gaussian_matrix(400, 1600, 10));
   for (std::int64_t col = 0; col < 1600; ++col) duplicated(17, col) = duplicated(300, col);
   EXPECT_FALSE(float32_gram_singular_values(duplicated.view(), test_compute()));
@@ -161,7 +162,7 @@ TEST_F(Float32Gram, ScalesByPowersOfTwoExactly) {
   }
 }
 
-TEST_F(Float32Gram, IsTheSameWithAnyNumberOfThreads) {
+TEST_F(Float32Gram, ThreadsDoNotChangeTheResult) {
   const auto matrix = converted<float>(gaussian_matrix(1000, 2500, 13));
   const auto alone = float32_gram_singular_values(matrix.view(), test_compute());
   ASSERT_TRUE(alone);

@@ -20,7 +20,7 @@ namespace {
 
 using namespace test;
 
-/// Blocks of a matrix in memory, and how much of it was given at once.
+/// Blocks of a matrix in memory, with the size of the largest block that was read.
 template <class T>
 struct Counted {
   const Matrix<T>& matrix;
@@ -54,7 +54,7 @@ void expect_the_same(std::int64_t rows, std::int64_t cols) {
   }
 }
 
-TEST(MatrixBlocks, GiveTheSameBytesByEveryWay) {
+TEST(MatrixBlocks, GiveTheSameBytesForEverySolver) {
   for (const bool tall : {false, true}) {
     const auto of = [&](std::int64_t shorter, std::int64_t longer) {
       const std::int64_t rows = tall ? longer : shorter, cols = tall ? shorter : longer;
@@ -66,15 +66,15 @@ TEST(MatrixBlocks, GiveTheSameBytesByEveryWay) {
     of(1, 3000);
     of(20, 2100);   // LAPACK's eigenvalues
     of(64, 1024);   // one block
-    of(200, 1025);  // another of one column
-    of(400, 2500);  // of float32: summed in float32
+    of(200, 1025);  // a second block of one column
+    of(400, 2500);  // float32: summed in float32
     of(300, 300);
   }
-  if (test_compute().kernels.available()) expect_the_same<float>(1210, 1200);  // made whole
+  if (test_compute().kernels.available()) expect_the_same<float>(1210, 1200);  // read completely
 }
 
-TEST(MatrixBlocks, FallBackToFloat64AsTheWholeDoes) {
-  // One large row beside small ones: sums in float32 do not do.
+TEST(MatrixBlocks, FallBackToFloat64LikeTheWholeMatrix) {
+  // One large row next to small ones: float32 sums are not accurate enough.
   auto matrix = converted<float>(gaussian_matrix(400, 1500, 2));
   for (std::int64_t col = 0; col < 1500; ++col) matrix(7, col) *= 1e6F;
   Counted<float> source{std::as_const(matrix)};
@@ -84,7 +84,7 @@ TEST(MatrixBlocks, FallBackToFloat64AsTheWholeDoes) {
             singular_values(std::as_const(matrix).view(), test_compute()).values);
 }
 
-TEST(MatrixBlocks, TellTheFirstElementThatIsNotFinite) {
+TEST(MatrixBlocks, ReportTheFirstElementWithNanOrInf) {
   for (const bool tall : {false, true}) {
     const std::int64_t rows = tall ? 5000 : 300, cols = tall ? 300 : 5000;
     auto matrix = converted<float>(gaussian_matrix(rows, cols, 3));
@@ -100,13 +100,13 @@ TEST(MatrixBlocks, TellTheFirstElementThatIsNotFinite) {
   }
 }
 
-TEST(MatrixBlocks, TakeLessThanTheWhole) {
-  // A gate matrix of Llama-3-8B: 235 MB in float32.
+TEST(MatrixBlocks, NeedLessMemoryThanTheWholeMatrix) {
+  // A gate matrix of Llama-3-8B takes 235 MB in float32.
   EXPECT_LT(singular_values_bytes<float>(14336, 4096), std::uint64_t{180} << 20);
   EXPECT_GE(singular_values_bytes<float>(14336, 4096), std::uint64_t{8} * 4096 * 4096 / 2);
 }
 
-TEST(MatrixBlocks, StopBetweenParts) {
+TEST(MatrixBlocks, StopBetweenBlocks) {
   const auto matrix = converted<float>(gaussian_matrix(400, 3000, 4));
   Counted<float> source{matrix};
   std::stop_source stop;

@@ -1,4 +1,4 @@
-// Singular values of products that are never multiplied out, against dgesdd on the product.
+// Singular values of products that are never formed, compared with dgesdd on the product.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace test;
 
-/// leftᵀ · right, multiplied out, through dgesdd.
+/// leftᵀ · right, formed explicitly, through dgesdd.
 void check_product(MatrixView<const double> left, MatrixView<const double> right) {
   const std::size_t rank = static_cast<std::size_t>(std::min(left.rows, left.cols));
   const std::vector<double> got = product_singular_values(left, right, test_compute()).values;
@@ -25,8 +25,8 @@ void check_product(MatrixView<const double> left, MatrixView<const double> right
   const Matrix<double> product = naive_product(left.transposed(), right);
   const std::vector<double> expected = reference_values(product.view());
 
-  // Multiplying out rounds by about (r + D) ε ‖left‖ ‖right‖ and so do the QR factorisations; where
-  // the factors cancel that is more than ε of the product. What is left is as for one matrix.
+  // Forming the product and the QR factorizations each round by about (r + D) ε ‖left‖ ‖right‖. If
+  // the factors cancel, this exceeds ε of the product. The other errors are as for one matrix.
   const double dimensions = static_cast<double>(left.rows + left.cols);
   const double factors = 2 * dimensions * kEpsilon * frobenius_norm(left) * frobenius_norm(right);
   for (std::size_t index = 0; index < expected.size(); ++index) {
@@ -42,7 +42,7 @@ void check_product(MatrixView<const double> left, MatrixView<const double> right
   expect_same_energy_ranks(got, {expected.begin(), expected.begin() + rank});
 }
 
-TEST(ProductSingularValues, AgreeWithTheProductMultipliedOut) {
+TEST(ProductSingularValues, AgreeWithTheFormedProduct) {
   constexpr std::pair<std::int64_t, std::int64_t> kShapes[] = {
       {1, 1}, {1, 12}, {12, 1}, {4, 32}, {16, 48}, {24, 24}, {32, 20}, {60, 7}, {64, 65}};
   for (const MatrixKind& kind : matrix_kinds()) {
@@ -66,7 +66,7 @@ TEST(ProductSingularValues, ReadHeadsInPlace) {
   }
 }
 
-TEST(ProductSingularValues, OfAZeroFactorAreZero) {
+TEST(ProductSingularValues, AreZeroForAZeroFactor) {
   const Matrix<double> zero = zero_matrix(5, 18);
   const Matrix<double> other = gaussian_matrix(5, 18, /*seed=*/1);
   const std::vector<double> none(5, 0.0);
@@ -75,8 +75,8 @@ TEST(ProductSingularValues, OfAZeroFactorAreZero) {
   EXPECT_EQ(product_singular_values(zero.view(), zero.view(), test_compute()).values, none);
 }
 
-// left has rank 3 and right rank 2, so the product has rank 2.
-TEST(ProductSingularValues, OfRankDeficientFactors) {
+// left has rank 3 and right has rank 2, so the product has rank 2.
+TEST(ProductSingularValues, SupportRankDeficientFactors) {
   for (const auto& [rank, width] : {std::pair{8, 30}, {30, 8}, {16, 16}}) {
     const Matrix<double> left = naive_product(gaussian_matrix(rank, 3, /*seed=*/51).view(),
                                               gaussian_matrix(3, width, /*seed=*/52).view());
@@ -90,8 +90,8 @@ TEST(ProductSingularValues, OfRankDeficientFactors) {
   }
 }
 
-// (M A)ᵀ (M⁻ᵀ B) = Aᵀ B: what M blows up in one factor it takes away in the other.
-TEST(ProductSingularValues, OfFactorsThatCancel) {
+// (M A)ᵀ (M⁻ᵀ B) = Aᵀ B: M scales one factor up and the other down.
+TEST(ProductSingularValues, SupportFactorsThatCancel) {
   constexpr std::int64_t kRank = 16, kWidth = 40;
   const Matrix<double> left = gaussian_matrix(kRank, kWidth, /*seed=*/61);
   const Matrix<double> right = gaussian_matrix(kRank, kWidth, /*seed=*/62);
@@ -110,7 +110,7 @@ TEST(ProductSingularValues, OfFactorsThatCancel) {
       product_singular_values(left.view(), right.view(), test_compute()).values;
   const std::vector<double> got =
       product_singular_values(blown.view(), shrunk.view(), test_compute()).values;
-  // cond(M) ε for the rounding of the factors, times their size.
+  // cond(M) ε for the rounding of the factors, times their norm.
   const double rounding = (kRank + kWidth) * 1e4 * kEpsilon * frobenius_norm(left.view()) *
                           frobenius_norm(right.view());
   for (std::size_t index = 0; index < got.size(); ++index) {
@@ -118,7 +118,7 @@ TEST(ProductSingularValues, OfFactorsThatCancel) {
   }
 }
 
-TEST(ProductSingularValues, OfHugeAndTinyFactors) {
+TEST(ProductSingularValues, SupportHugeAndTinyFactors) {
   const Matrix<double> left = gaussian_matrix(6, 20, /*seed=*/71);
   const Matrix<double> right = gaussian_matrix(6, 20, /*seed=*/72);
   const std::vector<double> plain =
@@ -138,7 +138,7 @@ TEST(ProductSingularValues, OfHugeAndTinyFactors) {
   }
 }
 
-TEST(ProductSingularValues, FailAsNumericalWhereTheProductOverflows) {
+TEST(ProductSingularValues, FailAsNumericalIfTheProductOverflows) {
   const Matrix<double> factor =
       scaled_by_power_of_two(gaussian_matrix(6, 20, /*seed=*/71), /*exponent=*/600);
   EXPECT_ERROR_SAYING(ErrorKind::numerical,

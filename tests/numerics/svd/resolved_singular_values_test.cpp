@@ -1,4 +1,4 @@
-// Small singular values of float64 matrices, compared with planted ones and with Jacobi rotations.
+// Small singular values of float64 matrices, compared with known ones and with Jacobi rotations.
 #include "attnscope/numerics/svd/resolved_singular_values.h"
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ namespace {
 
 using namespace test;
 
-/// Orthogonal transformations of a matrix make m + n roundings of each element. They are
-/// independent, so that they add up as the square root.
+/// Orthogonal transformations of a matrix make m + n roundings of each element. The roundings are
+/// independent, so their sum grows as the square root.
 double resolved_tolerance(std::int64_t rows, std::int64_t cols, double largest) {
   return 3 * std::sqrt(static_cast<double>(rows + cols)) * kEpsilon * largest;
 }
@@ -37,7 +37,7 @@ void expect_resolved(MatrixView<const double> matrix, const std::vector<double>&
   ASSERT_TRUE(std::is_sorted(got.values.rbegin(), got.values.rend()));
   if (expected.empty()) return;
   ASSERT_GE(got.values.back(), 0);
-  // Below the range of normal numbers every number has an absolute error.
+  // Subnormal numbers have an absolute error.
   const double tolerance = std::max(resolved_tolerance(matrix.rows, matrix.cols, expected.front()),
                                     std::numeric_limits<double>::denorm_min());
   for (std::size_t at = 0; at < expected.size(); ++at) {
@@ -67,7 +67,7 @@ Matrix<double> graded_matrix(std::int64_t rows, std::int64_t cols, double row_ba
   return out;
 }
 
-TEST(ResolvedSingularValues, OfEveryKindAreThoseOfJacobiRotations) {
+TEST(ResolvedSingularValues, EqualJacobiRotationsForEveryKind) {
   constexpr std::pair<std::int64_t, std::int64_t> kShapes[] = {
       {1, 1}, {1, 9}, {9, 1}, {2, 2}, {17, 17}, {24, 31}, {40, 7}, {5, 130}};
   for (const MatrixKind& kind : matrix_kinds()) {
@@ -79,7 +79,7 @@ TEST(ResolvedSingularValues, OfEveryKindAreThoseOfJacobiRotations) {
   }
 }
 
-TEST(ResolvedSingularValues, FallToTheRoundingOfTheLargest) {
+TEST(ResolvedSingularValues, DecreaseToTheRoundingErrorOfTheLargest) {
   const std::vector<double> planted = geometric_values(100, 1e-16);
   for (const std::int64_t longer : {100, 130, 450, 1000}) {
     SCOPED_TRACE(longer);
@@ -89,7 +89,7 @@ TEST(ResolvedSingularValues, FallToTheRoundingOfTheLargest) {
   }
 }
 
-TEST(ResolvedSingularValues, OfHilbertAndGradedMatricesAreThoseOfJacobiRotations) {
+TEST(ResolvedSingularValues, EqualJacobiRotationsForHilbertAndGradedMatrices) {
   for (const Matrix<double>& matrix :
        {hilbert_matrix(20, 20), hilbert_matrix(12, 40), graded_matrix(30, 30, 0.01, 1),
         graded_matrix(30, 30, 1, 0.01), graded_matrix(12, 60, 0.3, 0.5),
@@ -99,7 +99,7 @@ TEST(ResolvedSingularValues, OfHilbertAndGradedMatricesAreThoseOfJacobiRotations
   }
 }
 
-TEST(ResolvedSingularValues, OfAnExactLowRankAreRoundingBeyondIt) {
+TEST(ResolvedSingularValues, AreRoundingErrorsBeyondAnExactLowRank) {
   const Matrix<double> left = integer_matrix(60, 4, /*limit=*/9, /*seed=*/1);
   const Matrix<double> right = integer_matrix(4, 90, /*limit=*/9, /*seed=*/2);
   const Matrix<double> exact = naive_product(left.view(), right.view());
@@ -108,7 +108,7 @@ TEST(ResolvedSingularValues, OfAnExactLowRankAreRoundingBeyondIt) {
   EXPECT_LT(got[4], resolved_tolerance(60, 90, got[0]));
 }
 
-TEST(ResolvedSingularValues, ScaleByPowersOfTwoDownToDenormalNumbers) {
+TEST(ResolvedSingularValues, ScaleByPowersOfTwoDownToSubnormalNumbers) {
   const std::vector<double> planted = geometric_values(30, 1e-14);
   const Matrix<double> matrix = matrix_with_singular_values(30, 40, planted, /*seed=*/4);
   const std::vector<double> own = resolved_singular_values(matrix.view(), test_compute()).values;
@@ -125,22 +125,22 @@ TEST(ResolvedSingularValues, ScaleByPowersOfTwoDownToDenormalNumbers) {
   }
 }
 
-TEST(ResolvedSingularValues, OfZerosAndEmptyMatricesAreExact) {
+TEST(ResolvedSingularValues, AreExactForZerosAndEmptyMatrices) {
   const std::vector<double> zeros(7, 0.0);
   EXPECT_EQ(resolved_singular_values(zero_matrix(7, 7).view(), test_compute()).values, zeros);
   EXPECT_EQ(resolved_singular_values(zero_matrix(7, 90).view(), test_compute()).values, zeros);
   EXPECT_TRUE(resolved_singular_values(zero_matrix(0, 4).view(), test_compute()).values.empty());
 }
 
-TEST(ResolvedSingularValues, ThatOverflowAreAnError) {
+TEST(ResolvedSingularValues, OverflowIsAnError) {
   Matrix<double> matrix(2, 3);
   std::fill_n(matrix.data(), 6, std::numeric_limits<double>::max());
   EXPECT_ERROR_SAYING(ErrorKind::numerical, resolved_singular_values(matrix.view(), test_compute()),
                       "its norm overflows float64");
 }
 
-// From order 1200 on the kernels solve; one matrix has everything that may go wrong.
-TEST(ResolvedSingularValues, OfLargeMatricesAreThePlantedOnes) {
+// The kernels are used from order 1200. One matrix combines all difficult properties.
+TEST(ResolvedSingularValues, RecoverKnownValuesOfLargeMatrices) {
   std::vector<double> planted = geometric_values(1200, 1e-16);
   std::fill(planted.begin() + 100, planted.begin() + 140, planted[100]);
   std::fill(planted.begin() + 1100, planted.end(), 0.0);
@@ -148,7 +148,7 @@ TEST(ResolvedSingularValues, OfLargeMatricesAreThePlantedOnes) {
   expect_resolved(matrix.view(), planted);
 }
 
-TEST(ResolvedSingularValues, OfBlocksAreThoseOfTheMatrix) {
+TEST(ResolvedSingularValues, BlocksGiveTheSameAsTheMatrix) {
   for (const auto& [rows, cols] :
        {std::pair<std::int64_t, std::int64_t>{20, 20}, {20, 190}, {190, 20}}) {
     SCOPED_TRACE(trace("blocks", rows, cols));
@@ -167,7 +167,7 @@ TEST(ResolvedSingularValues, OfBlocksAreThoseOfTheMatrix) {
   }
 }
 
-TEST(ResolvedProductSingularValues, AreThoseOfTheFormedProduct) {
+TEST(ResolvedProductSingularValues, EqualThoseOfTheFormedProduct) {
   for (const auto& [inner, width] :
        {std::pair<std::int64_t, std::int64_t>{1, 9}, {6, 40}, {24, 24}, {50, 20}}) {
     SCOPED_TRACE(trace("factors", inner, width));
@@ -179,7 +179,7 @@ TEST(ResolvedProductSingularValues, AreThoseOfTheFormedProduct) {
     const Matrix<double> product = naive_product(left.view().transposed(), right.view());
     std::vector<double> expected = jacobi_singular_values(product.view());
     expected.resize(static_cast<std::size_t>(count));
-    for (const int exponent : {0, 450, -450}) {  // the factors' squares leave float64's range
+    for (const int exponent : {0, 450, -450}) {  // the factors' squares exceed float64's range
       const Matrix<double> scaled = scaled_by_power_of_two(left, exponent);
       const SingularValues got =
           resolved_product_singular_values(scaled.view(), right.view(), test_compute());

@@ -1,4 +1,4 @@
-// Singular values against LAPACK's dgesdd on the matrix itself, and against planted values.
+// Singular values, compared with LAPACK's dgesdd on the matrix itself, and with known values.
 #include "attnscope/numerics/svd/singular_values.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,8 @@ TEST(SingularValues, AgreeWithDgesddForEveryShapeUpTo70) {
   std::size_t turn = 0;
   for (std::int64_t rows = 1; rows <= 70; ++rows) {
     for (std::int64_t cols = 1; cols <= 70; ++cols, ++turn) {
-      // 14 kinds, 70 columns: one more per row, or a shape's neighbours above would share its kind.
+      // 14 kinds, 70 columns: shifted by one per row, so that neighboring shapes have different
+      // kinds.
       const MatrixKind& kind =
           matrix_kinds()[(turn + static_cast<std::size_t>(rows)) % matrix_kinds().size()];
       if (rows % 2 == 0) {
@@ -68,8 +69,8 @@ TEST(SingularValues, AgreeWithDgesddForEveryKind) {
 }
 
 TEST(SingularValues, AgreeWithDgesddAroundTheSizesOfTilesAndParts) {
-  // 24 rows a tile, 192 a part of the Gram matrix, 1152 until a sweep has several parts; float32
-  // kinds of 1536 and more may take another way.
+  // 24 rows per tile, 192 per part of the Gram matrix, 1152 until a sweep has several parts.
+  // float32 kinds of 1536 and more may use another method.
   for (const std::int64_t size : {71, 72, 73, 95, 97, 191, 192, 193, 383, 385}) {
     for (const MatrixKind& kind : matrix_kinds()) {
       check_against_reference<double>(kind, size, size);
@@ -82,7 +83,7 @@ TEST(SingularValues, AgreeWithDgesddAroundTheSizesOfTilesAndParts) {
   }
 }
 
-TEST(SingularValues, OfOneRowOrColumnAreItsLength) {
+TEST(SingularValues, OneRowOrColumnGivesItsNorm) {
   for (const MatrixKind& kind : matrix_kinds()) {
     for (const std::int64_t size : {1, 2, 3, 255, 256, 257, 1000, 5003}) {
       SCOPED_TRACE(trace(kind.name, 1, size));
@@ -98,7 +99,7 @@ TEST(SingularValues, OfOneRowOrColumnAreItsLength) {
   }
 }
 
-TEST(SingularValues, DoNotDependOnHowTheLongSideIsCutIntoBlocks) {
+TEST(SingularValues, DoNotDependOnTheBlocksOfTheLongSide) {
   constexpr std::pair<std::int64_t, std::int64_t> kShapes[] = {
       {255, 255}, {256, 256}, {257, 257}, {300, 257}, {257, 300}, {17, 255},
       {17, 256},  {257, 17},  {17, 511},  {512, 17},  {17, 513},  {300, 17}};
@@ -113,13 +114,13 @@ TEST(SingularValues, DoNotDependOnHowTheLongSideIsCutIntoBlocks) {
   }
 }
 
-TEST(SingularValues, OfAnEmptyMatrixAreNone) {
+TEST(SingularValues, AreEmptyForAnEmptyMatrix) {
   EXPECT_TRUE(values_of(Matrix<double>(0, 5)).empty());
   EXPECT_TRUE(values_of(Matrix<float>(5, 0)).empty());
 }
 
 // The eigenvalue solver changes at order 1500.
-TEST(SingularValues, RecoverPlantedOnesOnBothSidesOfTheThresholdOfTheReduction) {
+TEST(SingularValues, RecoverKnownValuesAroundTheReductionThreshold) {
   std::vector<double> decaying = geometric_values(1199, 1e-7);
   std::vector<double> deficient = geometric_values(1200, 1e-3);
   std::fill(deficient.begin() + 600, deficient.end(), 0.0);
@@ -144,7 +145,7 @@ void check_views(std::int64_t rows, std::int64_t cols) {
   const Matrix<double> exact = converted<double>(plain);
   const std::vector<double> expected = reference_values(exact.view());
 
-  // Everything outside the views is infinite: one element read too many would show.
+  // Everything outside the views is infinite, so reading one element too many would be visible.
   const T infinite = std::numeric_limits<T>::infinity();
   const std::int64_t wide = 3 * cols + 5;
   std::vector<T> spread(static_cast<std::size_t>((2 * rows + 1) * wide), infinite);
@@ -159,7 +160,7 @@ void check_views(std::int64_t rows, std::int64_t cols) {
   for (const MatrixView<const T> view :
        {plain.view(), MatrixView<const T>(strided), MatrixView<const T>(columns)}) {
     expect_all(singular_values(view, test_compute()).values, exact.view(), expected);
-    // The same elements on the same short side: not a bit may differ.
+    // The same elements on the same short side: the results must be bit-identical.
     if (rows != cols) {
       EXPECT_EQ(singular_values(view, test_compute()).values,
                 singular_values(view.transposed(), test_compute()).values);
@@ -174,7 +175,7 @@ TEST(SingularValues, ReadAnyView) {
   }
 }
 
-TEST(SingularValues, OfHeadsInsideAProjection) {
+TEST(SingularValues, ReadHeadsInsideAProjection) {
   const Matrix<double> projection = gaussian_matrix(96, 64, /*seed=*/8);
   for (std::int64_t head = 0; head < 4; ++head) {
     for (const MatrixView<const double> slice :
@@ -184,9 +185,9 @@ TEST(SingularValues, OfHeadsInsideAProjection) {
   }
 }
 
-// ---- Known answers ------------------------------------------------------------------------------
+// ---- Known values -------------------------------------------------------------------------------
 
-TEST(SingularValues, RecoverPlantedOnes) {
+TEST(SingularValues, RecoverKnownValues) {
   for (const auto& [rows, cols] : {std::pair{60, 60}, {60, 45}, {45, 60}, {200, 30}}) {
     SCOPED_TRACE(trace("planted", rows, cols));
     for (const double last : {1.0, 1e-3, 1e-7}) {
@@ -197,7 +198,7 @@ TEST(SingularValues, RecoverPlantedOnes) {
   }
 }
 
-TEST(SingularValues, OfAHadamardMatrixAreAllTheRootOfItsOrder) {
+TEST(SingularValues, AHadamardMatrixGivesTheRootOfItsOrder) {
   for (const std::int64_t order : {1, 2, 4, 32, 64, 256}) {
     const std::vector<double> expected(static_cast<std::size_t>(order),
                                        std::sqrt(static_cast<double>(order)));
@@ -206,14 +207,14 @@ TEST(SingularValues, OfAHadamardMatrixAreAllTheRootOfItsOrder) {
   }
 }
 
-TEST(SingularValues, OfAZeroMatrixAreExactlyZero) {
+TEST(SingularValues, AreExactlyZeroForAZeroMatrix) {
   const std::vector<double> got = values_of(zero_matrix(12, 30));
   EXPECT_EQ(got, std::vector<double>(12, 0.0));
 }
 
-// One value holds half of all energy, or nearly all of it: the thresholds then fall into a bulk
-// whose values are small beside σ_1, where an error of 1e-6 σ_1 in each would move the ranks.
-TEST(SingularValues, KeepEnergyRanksUnderAHugeFirstValue) {
+// One value has half of the energy, or nearly all of it. The thresholds then fall into a bulk of
+// values much smaller than σ_1, whose ranks an error of 1e-6 σ_1 per value would change.
+TEST(SingularValues, KeepEnergyRanksBelowAHugeFirstValue) {
   constexpr std::int64_t kSize = 300;
   for (const double share_of_bulk : {0.5, 1e-2, 1e-4}) {
     std::vector<double> planted(kSize);
@@ -237,7 +238,8 @@ TEST(SingularValues, KeepEnergyRanksUnderAHugeFirstValue) {
   }
 }
 
-// Far beyond the range of float32: nothing may overflow, and a power of two may change no digit.
+// Far beyond the range of float32: nothing may overflow, and a power of two must not change any
+// digit.
 TEST(SingularValues, ScaleExactlyWithPowersOfTwo) {
   const Matrix<double> matrix = gaussian_matrix(20, 31, /*seed=*/4);
   const std::vector<double> plain = values_of(matrix);
@@ -249,7 +251,7 @@ TEST(SingularValues, ScaleExactlyWithPowersOfTwo) {
   }
 }
 
-TEST(SingularValues, OfDenormalElements) {
+TEST(SingularValues, SupportSubnormalElements) {
   Matrix<double> doubles = identity_matrix(3, 4);
   Matrix<float> floats = converted<float>(doubles);
   for (std::int64_t index = 0; index < 3; ++index) {
@@ -262,11 +264,11 @@ TEST(SingularValues, OfDenormalElements) {
   EXPECT_EQ(values_of(floats), (std::vector<double>{0x1p-147, 0x1p-149, 0x1p-149}));
 }
 
-TEST(SingularValues, FailAsNumericalWhereTheFirstOverflows) {
+TEST(SingularValues, FailAsNumericalIfTheFirstOverflows) {
   Matrix<double> matrix = identity_matrix(2, 3);
   std::fill_n(matrix.data(), 6, std::numeric_limits<double>::max());
   EXPECT_ERROR_SAYING(ErrorKind::numerical, values_of(matrix), "2 x 3", "overflows");
-  // One such element alone is its own singular value.
+  // A single such element is its own singular value.
   std::fill_n(matrix.data() + 1, 5, 0.0);
   EXPECT_EQ(values_of(matrix)[0], std::numeric_limits<double>::max());
 }

@@ -1,4 +1,4 @@
-// Eigenvalues of tridiagonal matrices against known ones and against LAPACK.
+// Eigenvalues of tridiagonal matrices, compared with known ones and with LAPACK.
 #include "attnscope/numerics/svd/tridiagonal_eigenvalues.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ double norm_bound(const std::vector<double>& diagonal, const std::vector<double>
   return bound;
 }
 
-/// Both err by a few units of rounding of the norm; LAPACK's by about one for each row.
+/// Both have an error of a few roundings of the norm, and LAPACK of about one per row.
 void expect_as_lapack(const std::vector<double>& diagonal, const std::vector<double>& off) {
   const std::size_t n = diagonal.size();
   std::vector<double> lower(n * n, 0.0);
@@ -51,7 +51,7 @@ void expect_as_lapack(const std::vector<double>& diagonal, const std::vector<dou
   }
 }
 
-TEST_F(TridiagonalEigenvalues, OfTheSecondDifferenceAreKnown) {
+TEST_F(TridiagonalEigenvalues, MatchTheKnownValuesOfTheSecondDifference) {
   for (const std::size_t n : {1, 2, 3, 4, 31, 32, 33, 100, 777}) {
     const std::vector<double> values = tridiagonal_eigenvalues(
         std::vector<double>(n, 2.0), std::vector<double>(n - 1, -1.0), test_compute());
@@ -63,7 +63,7 @@ TEST_F(TridiagonalEigenvalues, OfTheSecondDifferenceAreKnown) {
   }
 }
 
-TEST_F(TridiagonalEigenvalues, AgreeWithLapackOnRandomOnes) {
+TEST_F(TridiagonalEigenvalues, AgreeWithLapackOnRandomMatrices) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;
   for (std::size_t n = 1; n <= 150; n += n < 40 ? 1 : 11) {
@@ -75,7 +75,7 @@ TEST_F(TridiagonalEigenvalues, AgreeWithLapackOnRandomOnes) {
   }
 }
 
-TEST_F(TridiagonalEigenvalues, HoldForClustersSplitsAndDecay) {
+TEST_F(TridiagonalEigenvalues, SupportClustersSplitsAndDecay) {
   constexpr std::size_t kOrder = 90;
   std::vector<double> ones(kOrder, 1.0), zeros(kOrder - 1, 0.0), decay(kOrder), small(kOrder - 1);
   std::vector<double> wilkinson(kOrder), glue(kOrder - 1, 1.0);
@@ -86,7 +86,7 @@ TEST_F(TridiagonalEigenvalues, HoldForClustersSplitsAndDecay) {
     if (at % 30 == 29 && at + 1 < kOrder) glue[at] = 1e-9;
   }
   expect_as_lapack(ones, zeros);                              // one value, ninety times
-  expect_as_lapack(std::vector<double>(kOrder, 0.0), zeros);  // nothing
+  expect_as_lapack(std::vector<double>(kOrder, 0.0), zeros);  // all zeros
   expect_as_lapack(std::vector<double>(kOrder, 0.0), glue);   // in pairs ± around zero
   expect_as_lapack(decay, small);
   expect_as_lapack(decay, zeros);

@@ -1,4 +1,4 @@
-// Tables that are wider than the terminal stand in blocks, one under the other.
+// Tables that are wider than the terminal are split into blocks below each other.
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 const std::vector<std::vector<std::string>> kLines = {
     {"layer", "q a", "q b", "k a", "k b"}, {"0", "1.5", "22", "3", "4"}, {"1", "5", "6", "7", "8"}};
 
-TEST(Fold, LeavesWhatFitsAsItIs) {
+TEST(Fold, KeepsATableThatFits) {
   EXPECT_EQ(fold(kLines, 80), align(kLines));
   EXPECT_EQ(fold(kLines, 25), align(kLines));
 }
@@ -24,7 +24,7 @@ TEST(Fold, RepeatsTheFirstCellsInEachBlock) {
             "layer  k a  k b\n0        3    4\n1        7    8\n");
 }
 
-TEST(Fold, KeepsTogetherWhatBelongsTogether) {
+TEST(Fold, KeepsGroupsTogether) {
   EXPECT_EQ(fold(kLines, 21, {2, 2}), fold(kLines, 16)) << "three columns would fit";
   EXPECT_EQ(fold(kLines, 5, {2, 2}), fold(kLines, 16)) << "a pair may be wider";
   EXPECT_EQ(fold(kLines, 21, {3, 1}),
@@ -40,7 +40,7 @@ TEST(Fold, OneColumnMayBeWider) {
   EXPECT_EQ(fold({}, 80), "");
 }
 
-TEST(Fold, LeavesOutLinesThatHaveNothingInABlock) {
+TEST(Fold, OmitsLinesThatAreEmptyInABlock) {
   EXPECT_EQ(fold({{"x", "1", "2"}, {"y", "3"}}, 4), "x  1\ny  3\n\nx  2\n");
   EXPECT_EQ(fold({{"x", "1", "2"}, {"y", "", "3"}}, 4), "x  1\n\nx  2\ny  3\n");
 }
@@ -56,7 +56,7 @@ std::string legend_text(int width, const std::string& text, const std::string& k
   return out.str();
 }
 
-TEST(Legend, BreaksAtBlanksAndNowhereElse) {
+TEST(Legend, BreaksOnlyAtSpaces) {
   EXPECT_EQ(legend_text(80, "Mean of all."), "Mean of all.\n");
   EXPECT_EQ(legend_text(12, "Mean of all."), "Mean of all.\n");
   EXPECT_EQ(legend_text(11, "Mean of all."), "Mean of\nall.\n");
@@ -65,7 +65,7 @@ TEST(Legend, BreaksAtBlanksAndNowhereElse) {
 
 TEST(Legend, CountsColumnsNotBytes) { EXPECT_EQ(legend_text(5, "± ± ±"), "± ± ±\n"); }
 
-TEST(Legend, AKeyFollowsOrHasALineOfItsOwn) {
+TEST(Legend, AKeyFollowsOrHasItsOwnLine) {
   EXPECT_EQ(legend_text(16, "Mean of all.", "0▆"), "Mean of all.; 0▆\n");
   EXPECT_EQ(legend_text(15, "Mean of all.", "0▆"), "Mean of all.\n0▆\n");
 }

@@ -1,10 +1,10 @@
-// The tables that people read: ranks, totals, and what their numbers mean.
+// Tables in human-readable output: ranks, totals, and legends.
 #include "tests/support/program.h"
 
 namespace attnscope::test {
 namespace {
 
-/// A line of a spectrum table: its name, then rank and percentage of each matrix.
+/// Checks a line of a spectrum table: its name, then rank and percentage of each matrix.
 void expect_ranks(const Words& line, const std::string& first,
                   const std::vector<std::pair<int, int>>& rank_of_possible) {
   ASSERT_EQ(line.size(), 1 + 2 * rank_of_possible.size()) << "the line of " << first;
@@ -13,7 +13,7 @@ void expect_ranks(const Words& line, const std::string& first,
     const auto& [rank, possible] = rank_of_possible[index];
     const std::string& percentage = line[2 + 2 * index];
     EXPECT_EQ(line[1 + 2 * index], std::to_string(rank));
-    // To the nearest; a half may go either way.
+    // Rounded to the nearest integer; a half may be rounded either way.
     EXPECT_NEAR(std::stod(percentage), 100.0 * rank / possible, 0.5);
     EXPECT_EQ(percentage.back(), '%');
   }
@@ -40,7 +40,7 @@ TEST(CliTable, ShowsTheRankAtEveryThreshold) {
   }
 }
 
-TEST(CliTable, OfCircuitsShowsEveryThresholdToo) {
+TEST(CliTable, CircuitTablesShowEveryThresholdToo) {
   const Words command = {"circuits", data_path("llama"), "--energy", "0.5,0.9", "--circuit", "qk"};
   const std::string table = output_of(command);
   EXPECT_EQ(line_with(table, "at"), (Words{"at", "0.5", "0.9", "0.5", "0.9", "0.5", "0.9"}));
@@ -71,7 +71,7 @@ TEST(CliTable, StaysWithinItsWidth) {
   }
 }
 
-TEST(CliTable, ShowsTheShareOfThePossible) {
+TEST(CliTable, ShowsTheShareOfTheMaximumPossibleRank) {
   const Words command = {"spectrum", data_path("llama"), "--energy", "0.9"};
   const std::string table = output_of(command);
   const json report = report_of(command);
@@ -87,8 +87,8 @@ TEST(CliTable, ShowsTheShareOfThePossible) {
   EXPECT_TRUE(contains(legend_of(table), "0.9")) << legend_of(table);
 }
 
-TEST(CliTable, TotalsAddRanksAndPossibleRanks) {
-  // Heads are parts of their matrix: they are not added again.
+TEST(CliTable, TotalsAddRanksAndMaximumPossibleRanks) {
+  // Heads are parts of their matrix, so they are not added again.
   const Words command = {"spectrum", data_path("qwen2"), "--per-head", "--matrix",
                          "q,k,down", "--energy",         "0.99"};
   const std::string table = output_of(command);
@@ -106,7 +106,7 @@ TEST(CliTable, TotalsAddRanksAndPossibleRanks) {
   EXPECT_TRUE(contains(table, "head 0")) << table;
 }
 
-TEST(CliTable, EndsWithALineThatSaysWhatItsNumbersMean) {
+TEST(CliTable, EndsWithALegend) {
   const std::string llama = data_path("llama");
   const struct {
     Words command;
@@ -129,12 +129,12 @@ TEST(CliTable, IsTheDefault) {
   EXPECT_EQ(output_of(command), output_of(command + Words{"--format", "table"}));
 }
 
-TEST(CliTable, SaysThePossibleRankAndWhatRandomNumbersNeed) {
+TEST(CliTable, ShowsTheMaximumPossibleRankAndTheRandomBaseline) {
   const Words command = {"spectrum", data_path("qwen2"), "--energy",
                          "0.5,0.9",  "--matrix",         "q,k,down,qk"};
   const std::string table = output_of(command);
   const json report = report_of(command);
-  Words of = {"of"}, null = {"null"};  // the possible rank once for all thresholds
+  Words of = {"of"}, null = {"null"};  // the maximum possible rank, once for all thresholds
   for (const char* matrix : {"q", "k", "down", "qk"}) {
     const json row = find_row(report["rows"], 0, matrix, nullptr);
     of.push_back(row["max_possible_rank"].dump());
@@ -146,12 +146,12 @@ TEST(CliTable, SaysThePossibleRankAndWhatRandomNumbersNeed) {
   EXPECT_EQ(line_with(table, "null"), null);
 }
 
-TEST(CliTable, TellsTheEnergyKeptAtRanks) {
+TEST(CliTable, ShowsTheEnergyKeptAtRanks) {
   const Words command = {"spectrum", data_path("llama"), "--matrix", "q,kv", "--rank", "4,0.5D"};
   const std::string table = output_of(command);
   const json rows = report_of(command)["rows"];
   EXPECT_TRUE(contains(table, "\nenergy at")) << table;
-  // The ranks' table is the second.
+  // The table of ranks is the second.
   const std::string second = table.substr(table.rfind("\nlayer"));
   EXPECT_EQ(line_with(second, "energy"), (Words{"energy", "at", "4", "0.5D", "4", "0.5D"}));
   for (const int layer : {0, 1}) {

@@ -26,8 +26,8 @@ std::string unlisted_table(const Report& report) {
   return std::move(out).str();
 }
 
-/// Facts of models may come from a store, in which anything can stand.
-TEST(UnlistedModel, RowsOfAModelThatIsNotListedAreShownUnderItsName) {
+/// Model info may come from a store, which can contain anything.
+TEST(UnlistedModel, ShowsRowsOfAnUnlistedModelUnderItsName) {
   Report report;
   report.command = "spectrum";
   report.rows = {unlisted_row("unheard-of"), unlisted_row("other")};

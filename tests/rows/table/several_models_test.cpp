@@ -26,11 +26,11 @@ TEST(CliTable, PutsSeveralModelsSideBySideByLayer) {
                            right[4]}));
   };
   for (const char* name : {"0", "1", "total"}) expect_line(name);
-  // The model of two layers leaves its places in the third empty.
+  // The model with two layers has empty cells in the third row.
   EXPECT_EQ(line_with(table, "2"), line_with(of_three, "2"));
 }
 
-TEST(CliTable, LettersStandForLongNamesOfModels) {
+TEST(CliTable, LettersReplaceLongModelNames) {
   const TempFolder folder;
   const std::string table =
       output_of({"spectrum", TinyLlama(1).write(folder, "a-name-of-some-length"),
@@ -41,7 +41,7 @@ TEST(CliTable, LettersStandForLongNamesOfModels) {
   EXPECT_EQ(words_of(lines[4]), (Words{"A", "B"})) << table;
 }
 
-TEST(CliTable, BreaksBetweenMatricesWhereModelsAreTooWide) {
+TEST(CliTable, BreaksBetweenMatricesIfModelsAreTooWide) {
   const std::string table = output_of({"spectrum", data_path("llama"), data_path("bert"),
                                        data_path("gpt2"), data_path("qwen2"), "--energy", "0.99"});
   std::size_t tables = 0;
@@ -53,13 +53,13 @@ TEST(CliTable, BreaksBetweenMatricesWhereModelsAreTooWide) {
     tables += line.starts_with("layer");
   }
   EXPECT_GT(tables, 1u);
-  // A matrix that only some have has columns of these alone.
+  // A matrix that only some models have has columns for these models only.
   const std::size_t at = table.find("gate");
   ASSERT_NE(at, std::string::npos);
   EXPECT_EQ(table.find("gate", table.find("gate", at + 1) + 1), std::string::npos) << table;
 }
 
-TEST(CliTable, ShowsModelsOneAfterAnotherWhereEvenOneMatrixIsTooWide) {
+TEST(CliTable, ListsModelsSeparatelyIfOneMatrixIsTooWide) {
   const TempFolder folder;
   Words command = {"spectrum", "--matrix", "q,k"};
   for (char name = 'a'; name <= 'n'; ++name) {
@@ -74,18 +74,18 @@ TEST(CliTable, ShowsModelsOneAfterAnotherWhereEvenOneMatrixIsTooWide) {
   EXPECT_EQ(totals, 14u);
 }
 
-TEST(CliTable, InfoPutsTheFactsOfSeveralModelsSideBySide) {
+TEST(CliTable, InfoPutsSeveralModelsSideBySide) {
   const std::string table = output_of({"info", data_path("llama"), data_path("bert")});
   EXPECT_EQ(line_with(table, "architecture"), (Words{"architecture", "llama", "bert"}));
   EXPECT_EQ(line_with(table, "layers"), (Words{"layers", "2", "2"}));
   EXPECT_EQ(line_with(table, "width"), (Words{"width", "32", "32"}));
-  // One table: tensors are shown of one model alone.
+  // One table: tensors are listed only for a single model.
   EXPECT_FALSE(contains(table, "tensors of")) << table;
   EXPECT_TRUE(contains(legend_of(table), "csv")) << table;
   EXPECT_TRUE(contains(output_of({"info", data_path("bert")}), "tensors of bert"));
 }
 
-TEST(CliTable, InfoOfManyModelsHasARowForEach) {
+TEST(CliTable, InfoOfManyModelsHasARowPerModel) {
   Words command = {"info"};
   for (const char* name :
        {"llama", "bert", "gpt2", "gpt_neox", "roberta", "albert", "qwen3", "opt"}) {

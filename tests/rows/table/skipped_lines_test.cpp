@@ -1,4 +1,4 @@
-// What was left out, in as few lines as there are kinds of it.
+// Summaries of skipped entries, with one line per kind.
 #include "attnscope/rows/table/skipped_lines.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ std::string skipped_text(const std::vector<Skipped>& skipped) {
 
 std::string missing(const std::string& tensor) { return "tensor '" + tensor + "' is missing"; }
 
-TEST(SkippedLines, OneIsSaidAsItIs) {
+TEST(SkippedLines, PrintsASingleEntryUnchanged) {
   EXPECT_EQ(skipped_text({{"m", 3, "q", std::nullopt, "row 5, column 3 is NaN or Inf"}}),
             "skipped: m: q of layer 3: row 5, column 3 is NaN or Inf\n");
   EXPECT_EQ(skipped_text({{"m", 3, "q", 2, "row 5, column 3 is NaN or Inf"}}),
@@ -31,7 +31,7 @@ TEST(SkippedLines, OneIsSaidAsItIs) {
   EXPECT_EQ(skipped_text({}), "");
 }
 
-TEST(SkippedLines, LayersThatLackTheSameShareALine) {
+TEST(SkippedLines, LayersWithTheSameGapShareALine) {
   std::vector<Skipped> skipped;
   for (const std::int64_t layer : {4, 5, 6, 7, 9}) {
     for (const std::string matrix : {"q", "k", "v", "o", "up", "down"}) {
@@ -45,11 +45,11 @@ TEST(SkippedLines, LayersThatLackTheSameShareALine) {
             "missing, the first of 10\n");
 }
 
-TEST(SkippedLines, AShardOfALargeModelIsAFewLines) {
+TEST(SkippedLines, AShardOfALargeModelGivesAFewLines) {
   std::vector<Skipped> skipped;
   for (std::int64_t layer = 20; layer < 80; ++layer) {
     for (const std::string matrix : {"q", "k", "v", "o", "gate", "up", "down"}) {
-      // Of layer 20 a part is there.
+      // A part of layer 20 is present.
       if (layer == 20 && (matrix == "q" || matrix == "k")) continue;
       const std::string tensor = "model.layers." + std::to_string(layer) + "." + matrix;
       skipped.push_back({"large", layer, matrix, std::nullopt,
@@ -65,7 +65,7 @@ TEST(SkippedLines, AShardOfALargeModelIsAFewLines) {
             "413\n");
 }
 
-TEST(SkippedLines, ReasonsOfSeveralKindsHaveLinesOfTheirOwn) {
+TEST(SkippedLines, DifferentReasonsHaveSeparateLines) {
   EXPECT_EQ(skipped_text({{"m", 0, "q", std::nullopt, missing("h.0.q")},
                       {"m", 0, "qk", std::nullopt, "a factor: " + missing("h.0.q")},
                       {"m", 1, "q", std::nullopt, missing("h.1.q")},
@@ -78,7 +78,7 @@ TEST(SkippedLines, ReasonsOfSeveralKindsHaveLinesOfTheirOwn) {
             "skipped: other: q of layer 0: tensor 'h.0.q' is missing\n");
 }
 
-TEST(SkippedLines, HeadsAreNamedWhereTheirMatrixIsNotSkippedAsAWhole) {
+TEST(SkippedLines, NamesHeadsIfTheirMatrixIsNotSkippedAsAWhole) {
   std::vector<Skipped> skipped;
   for (const std::int64_t layer : {0, 1}) {
     for (const std::string matrix : {"q", "k"}) {
@@ -97,7 +97,7 @@ TEST(SkippedLines, HeadsAreNamedWhereTheirMatrixIsNotSkippedAsAWhole) {
             "skipped: m: o of layer 0, head 1: is NaN\n");
 }
 
-TEST(SkippedLines, AnApostropheIsNoQuotation) {
+TEST(SkippedLines, AnApostropheIsNotAQuotationMark) {
   EXPECT_EQ(skipped_text({{"m", 0, "q", std::nullopt, "the model's layer 0 holds nothing"},
                       {"m", 1, "q", std::nullopt, "the model's layer 1 holds nothing"}}),
             "skipped: m: q of layers 0–1: the model's layer 0 holds nothing, the first of 2\n");

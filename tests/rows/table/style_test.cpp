@@ -1,4 +1,4 @@
-// Tables plain or coloured, and the bars that only a terminal shows.
+// Tables with and without color, and the histogram bars that only a terminal shows.
 #include <cstring>
 #include <regex>
 
@@ -8,8 +8,7 @@
 namespace attnscope::test {
 namespace {
 
-/// Colours, what a legend says of them and the bars that only they come with taken away, runs of
-/// spaces as one and none at the end of a line.
+/// Removes colors, their legend and the bars. Merges runs of spaces, and removes them at line ends.
 std::string without_style(const std::string& table) {
   const std::string plain = std::regex_replace(table, std::regex("\x1b\\[[0-9;]*m"), "");
   const std::string keyless = std::regex_replace(plain, std::regex("(; |\n)color: .*"), "");
@@ -30,7 +29,7 @@ TEST(CliTable, IsPlainInAPipe) {
   }
 }
 
-TEST(CliTable, HasColorOnATerminalThatCanShowIt) {
+TEST(CliTable, HasColorOnATerminalThatSupportsIt) {
   const std::string llama = data_path("llama");
   for (const Words& command :
        {Words{"spectrum", llama, "--per-head"},
@@ -47,7 +46,7 @@ TEST(CliTable, HasColorOnATerminalThatCanShowIt) {
     const std::string colored = on_terminal("xterm-256color", std::nullopt);
     EXPECT_TRUE(has_escapes(colored)) << colored;
     EXPECT_EQ(without_style(colored), without_style(plain));
-    EXPECT_EQ(on_terminal("xterm-256color", ""), colored);  // set but empty: not asked for
+    EXPECT_EQ(on_terminal("xterm-256color", ""), colored);  // set but empty: not requested
     EXPECT_EQ(on_terminal("xterm-256color", "1"), plain);
     EXPECT_EQ(on_terminal("dumb", std::nullopt), plain);
     EXPECT_EQ(
@@ -56,7 +55,7 @@ TEST(CliTable, HasColorOnATerminalThatCanShowIt) {
   }
 }
 
-/// The table of one matrix with this histogram, as a terminal shows it, without its colours.
+/// The table of one matrix with this histogram on a terminal, without colors.
 std::string table_of_histogram(const TempFolder& folder, const std::vector<int>& counts) {
   TensorToWrite tensor = counting_tensor("w", {16, 16});
   std::vector<float> values;
@@ -64,7 +63,7 @@ std::string table_of_histogram(const TempFolder& folder, const std::vector<int>&
     values.insert(values.end(), static_cast<std::size_t>(counts[bin]),
                   static_cast<float>(bin) + 0.5f);
   }
-  values.resize(256, -1);  // the others fall outside
+  values.resize(256, -1);  // the others are outside the range
   std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
   const json layout = {{"schema", "attnscope-layout/1"},
                        {"layers", 1},
@@ -87,14 +86,14 @@ TEST(CliTable, BarsShowTheShapeOfAHistogramInEightSteps) {
     std::vector<int> counts;
     std::string bars;
   } cases[] = {
-      // The most and the least that each step stands for, of 40.
+      // The largest and smallest count for each step, out of 40.
       {{5, 10, 15, 20, 25, 30, 35, 40}, "▁▂▃▄▅▆▇█"},
       {{40, 31, 26, 21, 16, 11, 6, 1}, "█▇▆▅▄▃▂▁"},
-      // Two bins to a bar; one of them may be empty.
+      // Two bins per bar; one of them may be empty.
       {{8, 0, 1, 6, 6, 0, 0, 5, 4, 0, 1, 2, 2, 0, 0, 1}, "█▇▆▅▄▃▂▁"},
-      // Ten bins: the first and the fifth bar have two.
+      // Ten bins: the first and the fifth bar have two bins.
       {{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, "█▄▄▄█▄▄▄"},
-      // No weight, no bar; fewer bins, fewer bars.
+      // No bar without weights, and fewer bars for fewer bins.
       {{8, 0, 1}, "█ ▁"},
       {{0, 9, 0}, " █ "},
   };

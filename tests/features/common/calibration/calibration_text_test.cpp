@@ -1,4 +1,4 @@
-// Texts of plans: short ones, and what is said of them.
+// Calibration texts of plans: short texts, and the notes about them.
 #include "tests/features/plan/plan_case.h"
 
 namespace attnscope::test {
@@ -6,7 +6,7 @@ namespace {
 
 class PlanTexts : public PlanCase {
  protected:
-  /// A text of the first characters of the others' text.
+  /// The first `characters` characters of the text that the other tests use.
   std::string text_of(const std::string& name, std::size_t characters) const {
     return scratch_.write(name, verses().substr(0, characters)).string();
   }
@@ -20,7 +20,7 @@ class PlanTexts : public PlanCase {
 
 const Words kToWidth = {"--set", "mlp=500", "--format", "json"};
 
-TEST_F(PlanTexts, OfLessThanOneWindowRunsAndSaysHowLittleItIs) {
+TEST_F(PlanTexts, RunsAndNotesATextShorterThanOneWindow) {
   const RunResult run = run_plan(text_of("short.txt", 300), kToWidth);
   EXPECT_EQ(json::parse(run.out)["parameters"]["sequences"], 1);
   const std::string before = "the text has ", after = " tokens, fewer than the 512 inputs";
@@ -31,7 +31,7 @@ TEST_F(PlanTexts, OfLessThanOneWindowRunsAndSaysHowLittleItIs) {
   EXPECT_LT(tokens, 256);
 }
 
-TEST_F(PlanTexts, OfFewerTokensThanInputsSaysBoth) {
+TEST_F(PlanTexts, NotesFewerTokensThanInputs) {
   const RunResult run = run_plan(text_, kToWidth + Words{"--length", "32", "--sequences", "3"});
   EXPECT_TRUE(contains(run.err, "the calibration text has 96 tokens, fewer than the 512 inputs"))
       << run.err;
@@ -47,12 +47,12 @@ TEST_F(PlanTexts, ThatAreFittedToAreNotHeldOut) {
     return run_plan(text, kToWidth + Words{"--eval-file", held_out, "--length", "64"}).err;
   };
   EXPECT_TRUE(contains(said(text), note));
-  EXPECT_TRUE(contains(said(copy), note));  // another file of the same tokens
+  EXPECT_TRUE(contains(said(copy), note));  // another file with the same tokens
   EXPECT_FALSE(contains(said(other), note));
 }
 
-/// Held-out windows are as long as the model's context also where the text to fit to is shorter.
-TEST_F(PlanTexts, OfLessThanOneWindowGoWithLongerHeldOutOnes) {
+/// Evaluation windows have the model's context length even if the calibration text is shorter.
+TEST_F(PlanTexts, AcceptsAShortCalibrationTextWithALongEvaluationText) {
   const std::string brief = text_of("brief.txt", 400), longer = text_of("longer.txt", 4000);
   const Words texts = {"--text-file", brief, "--eval-file", longer, "--quiet"};
   for (const Words& target : {Words{"--set", "mlp=500"}, Words{"--set", "low-rank=0.q:20,3.up:40"},
@@ -70,8 +70,8 @@ TEST_F(PlanTexts, OfLessThanOneWindowGoWithLongerHeldOutOnes) {
   }
 }
 
-/// The same of a text of which the last tenth is held out.
-TEST_F(PlanTexts, OfLessThanOneWindowAreWrittenAsPlanned) {
+/// The same for a text whose last tenth is held out for evaluation.
+TEST_F(PlanTexts, MeasuresAShortTextAsPlanned) {
   const std::string brief = text_of("brief.txt", 400);
   const Words texts = {"--text-file", brief, "--quiet"};
   output_of(Words{"plan", kPlanExample, "--set", "mlp=500", "-o", path("plan.json")} + texts);
@@ -82,7 +82,7 @@ TEST_F(PlanTexts, OfLessThanOneWindowAreWrittenAsPlanned) {
   EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4);
 }
 
-TEST_F(PlanTexts, OfNoTokensAreRefused) {
+TEST_F(PlanTexts, RejectsTextsWithoutTokens) {
   for (const std::size_t characters : {0u, 1u}) {
     const RunResult run = run_attnscope(
         Words{"plan", kPlanExample, "--text-file", text_of("none.txt", characters)} + kToWidth);

@@ -1,5 +1,5 @@
-// Energies of what trained matrices give, and what a lower rank loses, against NumPy in float64
-// (tools/golden_plan_energies.py).
+// Energies of the outputs of trained matrices, and the energy lost at lower rank, compared with
+// NumPy in float64 (tools/golden_plan_energies.py).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ std::filesystem::path source_file(const std::string& name) {
   return std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / name;
 }
 
-/// Multiples of 1/128, as in the tool: float32 sums of up to 256 products are exact.
+/// Multiples of 1/128, as in the tool, so that float32 sums of up to 256 products are exact.
 Matrix<float> exact_inputs(std::int64_t tokens, std::int64_t width) {
   Matrix<float> out(tokens, width);
   for (std::int64_t token = 0; token < tokens; ++token) {
@@ -38,7 +38,7 @@ Matrix<float> exact_inputs(std::int64_t tokens, std::int64_t width) {
   return out;
 }
 
-TEST(Energies, AreNumpysEigenvalues) {
+TEST(Energies, EqualNumPysEigenvalues) {
   const json golden = json::parse(std::ifstream(source_file("tests/data/plan/energies.json")));
   const auto tokens = golden["tokens"].get<std::int64_t>();
   const json& cases = golden["cases"];
@@ -75,7 +75,8 @@ TEST(Energies, AreNumpysEigenvalues) {
       EXPECT_NEAR(energies[at], theirs[at], tolerance) << one["matrix"] << " " << at;
       EXPECT_NEAR(own.energies[at], theirs[at], tolerance) << one["matrix"] << " " << at;
     }
-    // Few directions are the first of all, and what they leave is what the others had.
+    // Requesting fewer directions returns the leading ones. The lost energy is the sum of the other
+    // eigenvalues.
     const std::int64_t rank = std::ssize(theirs) / 3;
     const auto few = output_directions(weight.view(), moments, team.compute(), rank);
     for (std::int64_t at = 0; at < rank * weight.rows(); ++at) {
@@ -94,7 +95,7 @@ TEST(Energies, AreNumpysEigenvalues) {
   }
 }
 
-TEST(Energies, OfInputsAreThoseOfTheirMoments) {
+TEST(Energies, InputsEqualTheEigenvaluesOfTheirMoments) {
   const Matrix<float> inputs = exact_inputs(300, 150);
   SecondMoments sums{.rows = 300, .second = Matrix<double>(150, 150)};
   std::fill_n(sums.second.data(), 150 * 150, 0.0);

@@ -1,5 +1,5 @@
-// What a lower rank loses on a text, the refit of what stays, and the ranks under a budget, each
-// against its definition.
+// The loss of low-rank truncation on a text, the refit of the kept inputs, and ranks under a
+// budget, each compared with its definition.
 #include "attnscope/features/common/calibration/low_rank_fit.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Matrix<double> copy_of(const Matrix<double>& matrix) {
   return out;
 }
 
-/// tr(E G Eᵀ) of the difference of two matrices.
+/// tr(E G Eᵀ) of the difference E of two matrices.
 double loss_of(const Matrix<double>& a, const Matrix<double>& b, const Matrix<double>& moments) {
   Matrix<double> difference(a.rows(), a.cols());
   for (std::int64_t at = 0; at < a.rows() * a.cols(); ++at) {
@@ -35,7 +35,7 @@ double loss_of(const Matrix<double>& a, const Matrix<double>& b, const Matrix<do
   return output_energy(difference.view(), moments.view(), test_compute());
 }
 
-TEST(Truncation, LosesTheEnergiesThatItDrops) {
+TEST(Truncation, LosesTheDroppedEnergies) {
   for (const auto& [rows, cols] : {std::pair{6, 9}, std::pair{9, 6}, std::pair{5, 5}}) {
     const Matrix<double> weight = gaussian_matrix(rows, cols, 1), moments = moments_of(cols, 2);
     const OutputDirections own =
@@ -51,7 +51,7 @@ TEST(Truncation, LosesTheEnergiesThatItDrops) {
   }
 }
 
-TEST(Truncation, IsNotWorseThanPlainSingularVectors) {
+TEST(Truncation, IsNoWorseThanPlainSingularVectors) {
   const Matrix<double> weight = gaussian_matrix(8, 8, 3), moments = moments_of(8, 4);
   const Matrix<double> alike = identity_matrix(8, 8);
   const auto aware = output_directions(weight.view(), {.sums = moments.view()}, test_compute());
@@ -62,7 +62,7 @@ TEST(Truncation, IsNotWorseThanPlainSingularVectors) {
   }
 }
 
-/// Optimal brain surgeon as it is defined, all of both matrices after each removal.
+/// Optimal brain surgeon by its definition: recomputes both matrices after each removal.
 std::vector<std::int64_t> plain_surgeon(const Matrix<double>& down, const Matrix<double>& moments,
                                         std::int64_t count) {
   const std::int64_t n = down.cols();
@@ -100,9 +100,9 @@ std::vector<std::int64_t> plain_surgeon(const Matrix<double>& down, const Matrix
   return out;
 }
 
-TEST(Refit, SurgeonTakesThemInTheOrderOfItsDefinition) {
+TEST(Refit, SurgeonRemovesInTheDefinedOrder) {
   const Matrix<double> weight = gaussian_matrix(20, 190, 9), moments = moments_of(190, 10);
-  // More than two of the blocks in which it works.
+  // Covers more than two of the blocks that the implementation processes.
   const auto own = neurons_to_remove(weight.view(), copy_of(moments), 150, test_compute());
   EXPECT_EQ(own, plain_surgeon(weight, moments, 150));
 }
@@ -118,8 +118,8 @@ std::vector<std::int64_t> kept_neurons(const Matrix<double>& down, const Matrix<
   return out;
 }
 
-TEST(Refit, NeedsNoInputThatOthersMakeUpFor) {
-  // Input 2 is the sum of the first two: nothing is lost without it.
+TEST(Refit, CompensatesForDependentInputs) {
+  // Input 2 is the sum of the first two, so removing it loses nothing.
   Matrix<double> x = gaussian_matrix(40, 4, 5);
   for (int row = 0; row < 40; ++row) x(row, 2) = x(row, 0) + x(row, 1);
   const Matrix<double> moments = naive_product(x.view().transposed(), x.view());
@@ -134,10 +134,10 @@ TEST(Refit, NeedsNoInputThatOthersMakeUpFor) {
   EXPECT_NEAR(loss_of(weight, spread, moments), 0, 1e-6);
   EXPECT_EQ(kept_neurons(weight, moments, 4).size(), 4u);
   const auto three = kept_neurons(weight, moments, 3);
-  EXPECT_EQ(three.back(), 3);  // one of the first three goes, which depend on each other
+  EXPECT_EQ(three.back(), 3);  // removes one of the first three, which are linearly dependent
 }
 
-TEST(Refit, SurgeonBeatsTheStrongestOnDependentInputs) {
+TEST(Refit, SurgeonBeatsAnyOtherRemovalOnDependentInputs) {
   const Matrix<double> weight = gaussian_matrix(6, 12, 7), moments = moments_of(12, 8);
   const auto loss = [&](const std::vector<std::int64_t>& kept) {
     const Matrix<double> fitted =
@@ -180,7 +180,7 @@ TEST(Allocation, FindsTheBestRanksOfFewMatrices) {
       return sum;
     };
     EXPECT_LE(factored_parameters(matrices, ranks), budget);
-    // No choice of as many parameters loses less: what a Lagrangian promises.
+    // Lagrangian optimality: no allocation of at most as many parameters has a lower loss.
     const std::int64_t used = factored_parameters(matrices, ranks);
     for (std::int64_t a = 0; a <= matrices[0].break_even(); ++a) {
       for (std::int64_t b = 0; b <= matrices[1].break_even(); ++b) {
@@ -194,7 +194,7 @@ TEST(Allocation, FindsTheBestRanksOfFewMatrices) {
   EXPECT_EQ(allocate_ranks(matrices, 36 + 48 + 36), (std::vector<std::int64_t>{0, 0, 0}));
 }
 
-TEST(Allocation, OfEnergyHoldsTheSameShareOfEach) {
+TEST(Allocation, EnergyKeepsTheSameShareOfEachMatrix) {
   std::vector<RankOptions> matrices = {
       {.rows = 20, .cols = 20, .energies = geometric_values(20, 0.5), .weight = 1},
       {.rows = 10, .cols = 30, .energies = geometric_values(10, 0.1), .weight = 9}};
@@ -203,7 +203,7 @@ TEST(Allocation, OfEnergyHoldsTheSameShareOfEach) {
   const auto share = [&](std::size_t at, std::int64_t rank) {
     return 1 - matrices[at].dropped(rank) / matrices[at].dropped(0);
   };
-  // No share above what all hold is held by one rank less of any.
+  // The allocation is tight: with a rank lower by 1, no matrix keeps more than the common share.
   const double least = std::min(share(0, ranks[0]), share(1, ranks[1]));
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     ASSERT_GT(ranks[at], 1);
@@ -220,7 +220,7 @@ TEST(Allocation, UniformKeepsTheSameShareOfParameters) {
   EXPECT_EQ(uniform_ranks(matrices, 800), (std::vector<std::int64_t>{0, 0}));
 }
 
-TEST(Allocation, KeepsToMultiples) {
+TEST(Allocation, UsesMultiplesOfTheStep) {
   const std::vector<RankOptions> matrices = {
       {.rows = 20, .cols = 20, .energies = geometric_values(20, 0.01)}};
   for (const std::int64_t rank : allocate_ranks(matrices, 300, 4)) EXPECT_EQ(rank % 4, 0);

@@ -1,5 +1,5 @@
-// Second moments that are kept on the disk: what a stopped run summed is taken, bit for bit, and
-// nothing that is not whole or not of the same text.
+// Second moments that are cached on disk. A resumed run reuses the sums of a stopped run bit for
+// bit, and ignores files that are incomplete or of another text.
 #include "attnscope/features/common/calibration/moments_cache.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kAlways = 1e9;  // as a share of the time that keeping may take
+constexpr double kAlways = 1e9;  // maximum share of the time that writing the cache may take
 constexpr std::uint64_t kAllLayers = 1'000'000'000, kOneLayer = 0;
 
 class MomentsCacheTest : public ::testing::Test {
@@ -24,7 +24,7 @@ class MomentsCacheTest : public ::testing::Test {
   MomentsCacheTest()
       : model_(Model::open(fs::path(ATTNSCOPE_SOURCE_DIR) / "examples/shakespeare-gpt2")) {
     std::int64_t token = 0;
-    for (int window = 0; window < 6; ++window) {  // two make a batch of 512 tokens
+    for (int window = 0; window < 6; ++window) {  // two windows form a batch of 512 tokens
       for (std::vector<TokenIds>* text : {&windows_, &others_}) {
         TokenIds& ids = text->emplace_back();
         for (int at = 0; at < 256; ++at) ids.push_back(token = (token * 31 + window + 7) % 300);
@@ -42,7 +42,7 @@ class MomentsCacheTest : public ::testing::Test {
     return out;
   }
 
-  /// Of all layers, one after the other: every bit that later steps may read.
+  /// Concatenates the moments of all layers: every value that later steps may read.
   std::vector<double> moments(const std::vector<TokenIds>& windows, MomentsCache* kept,
                               std::uint64_t memory = kAllLayers) const {
     Calibration calibration(model_, {.windows = windows}, memory, /*ridge=*/0, kept);
@@ -74,14 +74,14 @@ class MomentsCacheTest : public ::testing::Test {
   TempFolder folder_;
 };
 
-/// A run that was stopped after two batches of three: one over these alone.
-TEST_F(MomentsCacheTest, GoOnAfterTheLastBatch) {
+/// Simulates a run that stopped after two of three batches by running these two alone.
+TEST_F(MomentsCacheTest, ResumesAfterTheLastBatch) {
   const std::vector<double> whole = moments(windows_, nullptr);
   cached_moments({windows_.begin(), windows_.begin() + 4}, "a");
   ASSERT_EQ(files().size(), 1u);
   EXPECT_EQ(cached_moments(windows_, "a"), whole);
 
-  // Of another text under the same key: the first batches are indeed not run again.
+  // Stores another text under the same key, which shows that the first batches are not rerun.
   std::vector<TokenIds> mixed(others_.begin(), others_.begin() + 4);
   cached_moments(mixed, "b");
   mixed.insert(mixed.end(), windows_.begin() + 4, windows_.end());
@@ -90,15 +90,15 @@ TEST_F(MomentsCacheTest, GoOnAfterTheLastBatch) {
   EXPECT_EQ(cached_moments(windows_, "b"), of_mixed);
 }
 
-/// Layers that had to leave the memory are not summed again.
-TEST_F(MomentsCacheTest, OfLayersThatWereSummedNeedNoOtherPass) {
+/// Layers that were evicted from memory are not summed again.
+TEST_F(MomentsCacheTest, LayersThatWereSummedNeedNoSecondPass) {
   const std::vector<double> first = cached_moments(others_, "a", kOneLayer);
   EXPECT_EQ(std::ssize(files()), model_.dimensions().layers);
   EXPECT_EQ(first, moments(others_, nullptr));
   EXPECT_EQ(cached_moments(windows_, "a", kOneLayer), first);
 }
 
-TEST_F(MomentsCacheTest, AreSummedAgainWhereAByteIsWrong) {
+TEST_F(MomentsCacheTest, RecomputesAfterADamagedByte) {
   const std::vector<double> whole = moments(windows_, nullptr);
   cached_moments(others_, "a");
   const fs::path file = files().at(0);
@@ -121,7 +121,7 @@ TEST_F(MomentsCacheTest, AreSummedAgainWhereAByteIsWrong) {
   EXPECT_NE(cached_moments(windows_, "a", kAllLayers, /*share=*/0), whole);
 }
 
-TEST_F(MomentsCacheTest, OfAnotherKeyGo) {
+TEST_F(MomentsCacheTest, RemovesFilesOfAnotherKey) {
   cached_moments(others_, "a");
   std::ofstream(hidden() / "b-0-1.safetensors.tmp") << "half";
   ASSERT_EQ(files().size(), 2u);
@@ -129,7 +129,7 @@ TEST_F(MomentsCacheTest, OfAnotherKeyGo) {
   EXPECT_EQ(files(), std::vector<fs::path>());
 }
 
-TEST_F(MomentsCacheTest, GoWhenThePlanIsDone) {
+TEST_F(MomentsCacheTest, RemovesFilesWhenThePlanIsDone) {
   MomentsCache kept(made(), "a", kAlways);
   moments(windows_, &kept);
   ASSERT_TRUE(fs::exists(hidden()));
@@ -137,13 +137,13 @@ TEST_F(MomentsCacheTest, GoWhenThePlanIsDone) {
   EXPECT_FALSE(fs::exists(hidden()));
 }
 
-/// Keeping must not be what takes long.
-TEST_F(MomentsCacheTest, AreNotKeptWhereSummingIsNoLonger) {
+/// Writing the cache must not take longer than summing.
+TEST_F(MomentsCacheTest, SkipsCachingIfSummingIsFast) {
   cached_moments(windows_, "a", kAllLayers, /*share=*/0);
   EXPECT_FALSE(fs::exists(hidden()));
 }
 
-TEST_F(MomentsCacheTest, AreNotNeeded) {
+TEST_F(MomentsCacheTest, WorksWithoutACache) {
   std::ofstream(hidden()) << "no folder";
   EXPECT_EQ(cached_moments(windows_, "a"), moments(windows_, nullptr));
 }

@@ -1,5 +1,5 @@
-// How forms fit and truncate, once more by their definitions (docs/plan.md): plain loops in float64
-// over what matrices read on a text, with no code of the library but the pass that reads it.
+// Reference implementation of the fits and truncations in docs/plan.md: plain float64 loops over
+// the inputs of matrices on a text. Only the forward pass that records the inputs is library code.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ namespace attnscope::test {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Of a symmetric matrix (n, n), by Jacobi's rotations: values descend, row i of `vectors` is that
-/// of value i.
+/// Eigenvalues of a symmetric matrix (n, n) in descending order, by Jacobi rotations. Row i of
+/// `vectors` is the eigenvector of value i.
 struct JacobiVectors {
   std::vector<double> values;
   Matrix<double> vectors;
@@ -67,7 +67,7 @@ inline JacobiVectors jacobi_vectors(Matrix<double> a) {
   return out;
 }
 
-/// Σ f(λ) v vᵀ: a matrix's root, or the inverse of that.
+/// Σ f(λ) v vᵀ, such as the square root of a matrix or its inverse.
 inline Matrix<double> function_of(const JacobiVectors& of, double (*f)(double)) {
   const std::int64_t n = of.vectors.rows();
   Matrix<double> out = zero_matrix(n, n);
@@ -82,7 +82,7 @@ inline Matrix<double> function_of(const JacobiVectors& of, double (*f)(double)) 
   return out;
 }
 
-/// X (k, m) with the least ‖A X − B‖², of A (n, k) and B (n, m): Gram and Schmidt's.
+/// X (k, m) that minimizes ‖A X − B‖² for A (n, k) and B (n, m), by Gram–Schmidt.
 inline Matrix<double> least_squares(Matrix<double> a, Matrix<double> b) {
   const std::int64_t k = a.cols(), m = b.cols();
   Matrix<double> r = zero_matrix(k, k), x = zero_matrix(k, m);
@@ -108,8 +108,8 @@ inline Matrix<double> least_squares(Matrix<double> a, Matrix<double> b) {
   return x;
 }
 
-/// W' (m, s) with the least mean of ‖W x − W' x_S‖² over rows x, and 1e-8 of their mean square
-/// times ‖W'‖² more.
+/// W' (m, s) that minimizes the mean of ‖W x − W' x_S‖² over rows x, plus a ridge term: ‖W'‖² times
+/// 1e-8 of the mean square of x_S.
 inline Matrix<double> plainly_refitted(const Matrix<double>& rows, const Matrix<double>& weight,
                                        const Numbers& kept) {
   const std::int64_t count = rows.rows(), s = std::ssize(kept);
@@ -117,7 +117,7 @@ inline Matrix<double> plainly_refitted(const Matrix<double>& rows, const Matrix<
   for (std::int64_t row = 0; row < count; ++row) {
     for (const std::int64_t at : kept) square += rows(row, at) * rows(row, at);
   }
-  // With rows below them that ask for zeros.
+  // Appends rows with target zero, which implement the ridge term.
   const double asked = std::sqrt(1e-8 * square / static_cast<double>(s));
   Matrix<double> a = zero_matrix(count + s, s), b = zero_matrix(count + s, weight.rows());
   const Matrix<double> outputs = naive_product(rows.view(), weight.view().transposed());
@@ -136,7 +136,7 @@ inline Matrix<double> plainly_refitted(const Matrix<double>& rows, const Matrix<
   return out;
 }
 
-/// What matrices of a model read on windows of a text, in float64.
+/// Inputs of a model's matrices on windows of a text, in float64.
 class PlainText {
  public:
   PlainText(const Model& model, const std::vector<TokenIds>& windows) : model_(model) {
@@ -158,7 +158,7 @@ class PlainText {
     return rows_.at({layer, role});
   }
 
-  /// Of (x, 1), what queries, keys and values with their biases read: the mean of x xᵀ.
+  /// The mean of x xᵀ over (x, 1), the input of queries, keys and values with their biases.
   Matrix<double> attention_moments(std::int64_t layer) const {
     const Matrix<double>& x = rows(layer, Role::query);
     const std::int64_t n = x.cols();
@@ -176,7 +176,7 @@ class PlainText {
     return out;
   }
 
-  /// (rows, inputs + 1), the last the bias.
+  /// Weight of shape (rows, inputs + 1), whose last column is the bias.
   Matrix<double> joined(std::int64_t layer, Role role) const {
     const Matrix<double> weight = canonical_matrix(model_, layer, role);
     const std::vector<double> bias = canonical_bias(model_, layer, role);
@@ -195,15 +195,15 @@ class PlainText {
   std::map<std::pair<std::int64_t, Role>, Matrix<double>> rows_;
 };
 
-/// E of a bᵀ over the outputs of two matrices: A G Bᵀ.
+/// Mean of a bᵀ over the outputs a and b of two matrices: A G Bᵀ.
 inline Matrix<double> mean_outer(MatrixView<const double> a, const Matrix<double>& moments,
                                  MatrixView<const double> b) {
   const Matrix<double> read = naive_product(a, moments.view());
   return naive_product(read.view(), b.transposed());
 }
 
-/// Values, with their biases as a column, of neighbouring heads together: the part of them along
-/// the `size` directions that matter most to W_O.
+/// Values of `merged` adjacent heads, with biases as a column, projected onto the `size` directions
+/// with the most energy after W_O.
 inline Matrix<double> plainly_narrowed_values(const PlainText& text, std::int64_t layer,
                                               std::int64_t merged, std::int64_t size) {
   const HeadShape& heads = text.model().dimensions().heads;

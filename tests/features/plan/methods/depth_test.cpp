@@ -1,6 +1,5 @@
-// Models without some of their layers, as their files would say them, against the whole model run
-// past those layers: what a layer is by its number (its window, its rotation, the scale of its
-// scores) stays what it was.
+// Models with a layer removed, compared with the original model run past that layer. The other
+// layers must keep what depends on their index: window, rotation, and scale of scores.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The weights of a folder of tests/data/forward under another config.
+/// The weights of a folder of tests/data/forward with another config.
 Model model_with_config(const std::string& folder, const json& config) {
   Checkpoint checkpoint = Checkpoint::open(Variant{.model = folder}.folder() / "model.safetensors");
   compose_by_config(checkpoint);
@@ -49,7 +48,7 @@ double distance_of(const Matrix<float>& a, const Matrix<float>& b) {
   return most;
 }
 
-/// What the model says when the stream that enters the layer goes on above it.
+/// Logits when the input of the layer is passed directly to the next layer.
 Matrix<float> logits_past(const ForwardPass& pass, const std::vector<TokenIds>& windows,
                           std::int64_t layer) {
   Matrix<float> entered;
@@ -78,8 +77,8 @@ Matrix<float> logits_without(const Model& model, const std::vector<TokenIds>& wi
   return pass.logits(pass.run(windows, {}, test_compute()).view(), test_compute());
 }
 
-/// Each layer in turn that can go. The two models do the same sums: equal but for the rounding of
-/// queries that are scaled anew, 2^-24 of them.
+/// Checks each layer that can be removed. Both models compute the same sums, except for rounding of
+/// rescaled queries (2^-24).
 void expect_skipped_and_removed_equal(const Model& model) {
   const std::vector<TokenIds> windows = windows_past_layers(model);
   const ForwardPass pass(model, /*copy_weights=*/true, test_compute());
@@ -95,7 +94,7 @@ void expect_skipped_and_removed_equal(const Model& model) {
   }
 }
 
-/// Models by the start of their folders' names.
+/// Models by the prefix of their folder names.
 struct Folders {
   std::string name;
   std::vector<std::string> starts;
@@ -108,13 +107,13 @@ struct Folders {
 
 void PrintTo(const Folders& folders, std::ostream* out) { *out << folders.name; }
 
-/// Those whose layers are more than their weights, and their config says what by numbers alone.
+/// Architectures whose layers depend on their index, and whose config sets this only by numbers.
 const std::vector<Folders> kNumbered = {
     {"deberta_v2", {"deberta-v2"}},   {"glm4_moe", {"glm4_moe"}},
     {"glm_moe_dsa", {"glm_moe_dsa"}}, {"minicpm3", {"minicpm3"}},
     {"modernbert", {"modernbert"}},   {"smollm3", {"smollm3"}}};
 
-/// All that are not of those, in three parts.
+/// All other architectures in three groups.
 std::vector<Folders> parts_of_the_others() {
   std::vector<Folders> out = {{"a_to_g", {}}, {"h_to_m", {}}, {"n_to_z", {}}};
   for (char letter = 'a'; letter <= 'z'; ++letter) {
@@ -126,8 +125,8 @@ std::vector<Folders> parts_of_the_others() {
 
 class WithoutALayer : public ::testing::TestWithParam<Folders> {};
 
-/// Or the form is refused, or that layer.
-TEST_P(WithoutALayer, EveryOtherLayerIsWhatItWas) {
+/// Skips layers and models for which the method is rejected.
+TEST_P(WithoutALayer, KeepsEveryOtherLayer) {
   const bool numbered = GetParam().starts.front().size() > 1;
   for (const Variant& variant : all_variants()) {
     if (!GetParam().has(variant.model)) continue;
@@ -149,8 +148,8 @@ INSTANTIATE_TEST_SUITE_P(Numbered, WithoutALayer, ::testing::ValuesIn(kNumbered)
 INSTANTIATE_TEST_SUITE_P(Others, WithoutALayer, ::testing::ValuesIn(parts_of_the_others()),
                          [](const auto& folders) { return folders.param.name; });
 
-/// As a config that holds what differs from its class's defaults alone has it.
-TEST(DepthMethod, WritesTheKindsOfGptNeoThatItsConfigDoesNotName) {
+/// The config may contain only values that differ from the defaults of its class.
+TEST(DepthMethod, WritesGptNeoLayerTypesThatTheConfigOmits) {
   json config = config_of({.model = "gpt_neo"});
   config.erase("attention_layers");
   expect_skipped_and_removed_equal(model_with_config("gpt_neo", config));
@@ -161,8 +160,8 @@ TEST(DepthMethod, WritesTheKindsOfGptNeoThatItsConfigDoesNotName) {
   expect_skipped_and_removed_equal(model);
 }
 
-/// Of several ways in which a config says GPT-Neo's kinds, all say the same afterwards.
-TEST(DepthMethod, LeavesGptNeosKindsAgreeing) {
+/// GPT-Neo configs name layer types in several ways, which must agree afterwards.
+TEST(DepthMethod, KeepsGptNeoLayerTypesConsistent) {
   const Model model =
       model_with_config("gpt_neo", config_of({.model = "gpt_neo", .name = "order"}));
   const ChangedModel changed = with_layers(model, {0, 2, 3});
@@ -171,7 +170,7 @@ TEST(DepthMethod, LeavesGptNeosKindsAgreeing) {
   EXPECT_EQ(json::parse(changed.config("attention_types").value()), (json{{wanted, 1}}));
 }
 
-TEST(DepthMethod, CutsNoListThatIsNotOfLayers) {
+TEST(DepthMethod, KeepsListsThatAreNotPerLayer) {
   json config = config_of({.model = "llama"});
   ASSERT_EQ(config["num_hidden_layers"], 2);
   config["eos_token_id"] = {2, 5};
@@ -179,8 +178,8 @@ TEST(DepthMethod, CutsNoListThatIsNotOfLayers) {
   EXPECT_EQ(changed.config("eos_token_id"), "[2,5]");
 }
 
-/// Files may have more entries than layers; none of them is of a layer that stays.
-TEST(DepthMethod, CutsListsOfLayersThatAreLongerThanTheModel) {
+/// Files may have more entries than layers. The extra entries belong to no remaining layer.
+TEST(DepthMethod, CutsLayerListsThatAreLongerThanTheModel) {
   json config = config_of({.model = "qwen2", .name = "window-layers"});
   const std::int64_t layers = config["num_hidden_layers"].get<std::int64_t>();
   ASSERT_EQ(layers, 3);
@@ -190,17 +189,17 @@ TEST(DepthMethod, CutsListsOfLayersThatAreLongerThanTheModel) {
   EXPECT_EQ(changed.config("layer_types"), R"(["sliding_attention","full_attention"])");
 }
 
-/// That of a class without a norm in its first layer, which another cannot become; that of layers
-/// whose indexer is an earlier one's.
-TEST(DepthMethod, IsRefusedWhereALayerCannotBeAnother) {
+/// Rejected: a class whose first layer has no norm, which no other layer can become. Also rejected:
+/// layers that share the indexer of an earlier layer.
+TEST(DepthMethod, IsRejectedIfALayerCannotMove) {
   EXPECT_NE(why_not(model_of({.model = "modernbert"}), depth_method()), "");
   EXPECT_NE(why_not(model_of({.model = "glm_moe_dsa-selects", .name = "shared"}), depth_method()),
             "");
   EXPECT_EQ(why_not(model_of({.model = "glm_moe_dsa"}), depth_method()), "");
 }
 
-/// Queries alone change, by (new number + 1) / (old number + 1).
-TEST(DepthMethod, ScalesQueriesAgainWhenScoresAreDividedByTheLayer) {
+/// Only queries change, by (new index + 1) / (old index + 1).
+TEST(DepthMethod, RescalesQueriesIfScoresAreDividedByTheLayerIndex) {
   const Model model =
       model_with_config("gpt2", config_of({.model = "gpt2", .name = "inverse-layer"}));
   const Model smaller = with_layers(model, {0, 2}, DType::f32).open();

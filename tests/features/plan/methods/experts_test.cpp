@@ -1,4 +1,4 @@
-// Experts that are left out: every tensor that knows them, in files of both ways of holding them.
+// Pruned experts: every tensor with one entry per expert, in both storage formats.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -16,7 +16,7 @@ Model experts_model(const char* name) {
   return Model::open(std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/forward" / name);
 }
 
-/// A choice without the first expert of even layers, and the last of odd ones.
+/// A choice without the first expert of even layers and the last expert of odd layers.
 Choice without_one(const Model& model) {
   const std::int64_t experts = model.dimensions().experts;
   Choice choice{.method = find_method("experts"), .size = experts - 1};
@@ -35,7 +35,7 @@ ChangedModel without_others(const Model& model, const Choice& choice) {
 
 class ExpertsMethod : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(ExpertsMethod, KeepsTheMatricesOfThoseThatStay) {
+TEST_P(ExpertsMethod, KeepsTheMatricesOfRemainingExperts) {
   const Model model = experts_model(GetParam());
   const Choice choice = without_one(model);
   const Model smaller = without_others(model, choice).open();
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Files, ExpertsMethod,
                          ::testing::Values("mixtral", "qwen2_moe", "qwen2_moe-stacked", "gpt_oss",
                                            "ernie4_5_moe", "granitemoe", "llama4"));
 
-TEST(ExpertsMethod, RefusesNumbersThatAreNone) {
+TEST(ExpertsMethod, RejectsInvalidExpertNumbers) {
   const Model model = experts_model("mixtral");
   Choice choice = without_one(model);
   choice.kept.front().back() = 99;

@@ -1,5 +1,5 @@
-// Key/value heads that are merged, narrower heads, and latents, against the part of keys and values
-// that they keep, by its definition, in the model's own shapes (same_shape_model.h).
+// Merged key/value heads, smaller heads and MLA latents, compared with models of the original shape
+// in which keys and values are truncated by the definition (same_shape_model.h).
 #include <numeric>
 
 #include "tests/features/plan/methods/plain_rope.h"
@@ -10,9 +10,9 @@ namespace {
 
 class KvHeadsInPlace : public InPlace {};
 
-/// Both heads have the part of their keys that one head holds at each frequency, and the part of
-/// their values that as many elements as one head has hold. Queries and W_O are as they were.
-TEST_P(KvHeadsInPlace, AreTheModelWithKeysAndValuesOfOneHeadInBoth) {
+/// In both heads, keys are truncated to what one head can represent at each frequency. Values are
+/// truncated to as many elements as one head has. Queries and W_O are unchanged.
+TEST_P(KvHeadsInPlace, EqualsTheModelWithTheKeysAndValuesOfOneHead) {
   const HeadShape& heads = model_.dimensions().heads;
   const Model made = smaller(chosen(find_method("kv-heads"), 1));
   EXPECT_EQ(made.dimensions().heads.kv_heads, 1);
@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(Models, KvHeadsInPlace, ::testing::Values("llama", "qwe
 
 class HeadDimInPlace : public InPlace {
  protected:
-  /// Rotary pairs with the largest Σ E|q|² E|k|² over heads and layers.
+  /// The rotary pairs with the largest Σ E|q|² E|k|² over heads and layers.
   Numbers strongest_pairs(std::int64_t count) const {
     const HeadShape& heads = model_.dimensions().heads;
     const std::int64_t half = heads.head_dim / 2;
@@ -66,7 +66,7 @@ class HeadDimInPlace : public InPlace {
   }
 };
 
-TEST_P(HeadDimInPlace, IsTheModelWithZerosInPlaceOfTheOtherPairs) {
+TEST_P(HeadDimInPlace, EqualsTheModelWithOtherPairsSetToZero) {
   const HeadShape& heads = model_.dimensions().heads;
   const std::int64_t half = heads.head_dim / 2, size = half;
   const Choice choice = chosen(find_method("head-dim"), size);
@@ -94,10 +94,10 @@ INSTANTIATE_TEST_SUITE_P(Models, HeadDimInPlace, ::testing::Values("llama", "mis
 
 class MlaInPlace : public InPlace {};
 
-/// Of latents whose keys all turn. Where some keys lose their positions, no attention of the
-/// model's own class gives both parts' scores: those are held by the losses of
-/// tools/check_plan_losses.py alone.
-TEST_P(MlaInPlace, IsTheModelWithItsKeysAndValues) {
+/// Covers latents whose keys are all rotary. With NoPE keys, no attention of the original class
+/// gives the scores of both parts. These are checked only by the losses of
+/// tools/check_plan_losses.py.
+TEST_P(MlaInPlace, EqualsTheModelWithTruncatedKeysAndValues) {
   const Numbers components = plainly_chosen_components(plain_, /*count=*/5);
   EXPECT_EQ(std::accumulate(components.begin(), components.end(), std::int64_t{0}), 5);
   constexpr std::int64_t kJoint = 9;

@@ -1,4 +1,4 @@
-// Every method of compression describes itself completely.
+// Every compression method describes itself completely.
 #include "attnscope/features/plan/methods/methods.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace attnscope::test {
 namespace {
 
-TEST(Methods, AreFoundByTheirNames) {
+TEST(Methods, AreFoundByName) {
   std::set<std::string_view> names;
   for (const Method method : methods()) {
     EXPECT_TRUE(names.insert(method->name).second) << method->name;
@@ -19,7 +19,7 @@ TEST(Methods, AreFoundByTheirNames) {
   EXPECT_EQ(find_method("none"), nullptr);
 }
 
-TEST(Methods, HaveTheFunctionsWithoutADefault) {
+TEST(Methods, DefineAllFunctionsWithoutADefault) {
   for (const Method method : methods()) {
     SCOPED_TRACE(method->name);
     EXPECT_NE(method->why_not, nullptr);

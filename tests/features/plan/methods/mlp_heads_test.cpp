@@ -1,11 +1,11 @@
-// Neurons and heads that are left out, and the refit of what reads the others, against a solve of
-// their definition (same_shape_model.h).
+// Pruned neurons and heads, and the refit of the following projection, compared with a direct
+// solution of the definition (same_shape_model.h).
 #include "tests/features/plan/methods/same_shape_model.h"
 
 namespace attnscope::test {
 namespace {
 
-/// `narrow` in the columns with these numbers, zeros in the others.
+/// Copies the columns of `narrow` to these column indices. The others are zero.
 Matrix<double> spread_columns(const Matrix<double>& narrow, const Numbers& kept,
                               std::int64_t columns) {
   Matrix<double> out = zero_matrix(narrow.rows(), columns);
@@ -17,9 +17,9 @@ Matrix<double> spread_columns(const Matrix<double>& narrow, const Numbers& kept,
   return out;
 }
 
-/// The model's own refit against a solve without moments: what both make of the text differs by
-/// 3e-5 of what the whole matrix does. Moments are sums of float32 products, 1e-6 of them off, and
-/// the text has a thousand times less of some directions than of others.
+/// The refit is compared with a solution without second moments. Their outputs on the text may
+/// differ by 3e-5 of the full output. Moments are sums of float32 products with a relative error of
+/// 1e-6, and the energies of directions differ by a factor of a thousand.
 void expect_same_fit(const Matrix<double>& rows, const Matrix<double>& whole, const Numbers& kept,
                      const Matrix<double>& own, const Matrix<double>& plain) {
   ASSERT_EQ(own.rows(), plain.rows());
@@ -36,7 +36,7 @@ void expect_same_fit(const Matrix<double>& rows, const Matrix<double>& whole, co
 
 class MlpInPlace : public InPlace {};
 
-TEST_P(MlpInPlace, IsTheModelWithFewerNeuronsAndARefit) {
+TEST_P(MlpInPlace, EqualsTheModelWithFewerNeuronsAndARefit) {
   const std::int64_t width = model_.dimensions().mlp_width;
   const Choice choice = chosen(find_method("mlp"), width * 3 / 4);
   const Model made = smaller(choice);
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Models, MlpInPlace,
 
 class HeadsInPlace : public InPlace {
  protected:
-  /// Of each group the head with the largest E‖W_O,h z_h‖².
+  /// The head with the largest E‖W_O,h z_h‖² of each group.
   Numbers strongest(std::int64_t layer) const {
     const HeadShape& heads = model_.dimensions().heads;
     const Matrix<double> output = canonical_matrix(model_, layer, Role::output);
@@ -84,7 +84,7 @@ class HeadsInPlace : public InPlace {
   }
 };
 
-TEST_P(HeadsInPlace, AreTheModelWithZerosInTheirPlaceAndARefit) {
+TEST_P(HeadsInPlace, EqualsTheModelWithZeroedHeadsAndARefit) {
   const HeadShape& heads = model_.dimensions().heads;
   ASSERT_EQ(heads.group_size(), 2);
   const Choice choice = chosen(find_method("heads"), heads.kv_heads);

@@ -1,4 +1,4 @@
-// Keys of two heads that turn, once more by the definitions: see plain_low_rank_fit.h.
+// Reference implementation for the rotary keys of two heads. See plain_low_rank_fit.h.
 #pragma once
 
 #include <array>
@@ -8,12 +8,12 @@
 
 namespace attnscope::test {
 
-/// Of one rotary pair f, the keys κ_g = k_f + i k_{f + d/2} of both key heads as complex numbers:
-/// what their outer products E y yᴴ of y_g = w_g κ_g are made of, w_g the root of E|q_hf|² summed
-/// over the query heads h that read g.
+/// Rotary pair f of both key heads as complex numbers κ_g = k_f + i k_{f + d/2}. The struct has the
+/// eigenvalues and the first eigenvector of E y yᴴ, with y_g = w_g κ_g. The weight w_g is the
+/// square root of E|q_hf|², summed over the query heads h that use key head g.
 struct PlainPair {
-  std::array<double, 2> weights = {}, energies = {};  // energies descend
-  std::array<std::complex<double>, 2> first = {};     // the vector of the larger
+  std::array<double, 2> weights = {}, energies = {};  // energies are in descending order
+  std::array<std::complex<double>, 2> first = {};     // eigenvector of the larger energy
 };
 
 inline PlainPair plain_pair(const PlainText& text, std::int64_t layer, std::int64_t pair) {
@@ -39,7 +39,7 @@ inline PlainPair plain_pair(const PlainText& text, std::int64_t layer, std::int6
            Complex(keys(left, right) + keys(left + d / 2, right + d / 2),
                    keys(left + d / 2, right) - keys(left, right + d / 2));
   };
-  // Of a Hermitian matrix (2, 2).
+  // The eigenvalues of a Hermitian matrix (2, 2).
   const double a = product(0, 0).real(), c = product(1, 1).real();
   const Complex b = product(0, 1);
   const double middle = (a + c) / 2, away = std::hypot((a - c) / 2, std::abs(b));
@@ -51,7 +51,7 @@ inline PlainPair plain_pair(const PlainText& text, std::int64_t layer, std::int6
   return out;
 }
 
-/// Keys, with their biases as a column, of which so many components of each pair are left: 0, 1, 2.
+/// Keys, with biases as a column, reduced to 0, 1 or 2 components of each pair.
 inline Matrix<double> plainly_kept_keys(const PlainText& text, std::int64_t layer,
                                         const Numbers& components) {
   const std::int64_t half = text.model().dimensions().heads.head_dim / 2;
@@ -81,8 +81,8 @@ inline Matrix<double> plainly_kept_keys(const PlainText& text, std::int64_t laye
   return out;
 }
 
-/// How many components of each pair have a place among the `count` largest: each layer's energies
-/// as shares of their sum, added up over layers.
+/// The number of components of each pair among the `count` largest. Energies are normalized per
+/// layer and summed over layers.
 inline Numbers plainly_chosen_components(const PlainText& text, std::int64_t count) {
   const Dimensions& dimensions = text.model().dimensions();
   const std::int64_t half = dimensions.heads.head_dim / 2;

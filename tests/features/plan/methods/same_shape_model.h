@@ -1,5 +1,5 @@
-// What tests of smaller models share that compare them with the model of the same shapes in which
-// what they leave out was truncated in place (plain_low_rank_fit.h). Both give the same logits.
+// Shared by tests that compare a smaller model with a model of the original shape. In the latter,
+// the removed part was truncated in place (plain_low_rank_fit.h), so both give the same logits.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace attnscope::test {
 
-/// 128 tokens: more than any matrix of these models has inputs.
+/// 128 tokens: more than the number of inputs of any matrix in these models.
 inline std::vector<TokenIds> fitted_windows(const Model& model) {
   std::vector<TokenIds> windows(8);
   std::int64_t state = 1;
@@ -35,7 +35,7 @@ class InPlace : public ::testing::TestWithParam<const char*> {
         calibration_(model_, {.windows = windows_}, /*memory_bytes=*/1 << 24, /*ridge=*/0.01),
         fitted_(calibration_.statistics(compute_)),
         plain_(model_, windows_) {
-    fitted_.dtype = DType::f32;  // so that only sums differ
+    fitted_.dtype = DType::f32;  // so that only the order of sums differs
     fitted_.work_bytes = 1 << 24;
   }
 
@@ -52,14 +52,14 @@ class InPlace : public ::testing::TestWithParam<const char*> {
     return choice.method->make(model_, choice, fitted_, compute_).open();
   }
 
-  /// The model with these matrices of each layer, in the shapes that they have.
+  /// The model with these matrices of each layer, in their original shapes.
   Model truncated_in_place(const std::function<LayerMatrices(std::int64_t layer)>& of) const {
     ChangedModel changed(model_, DType::f32);
     for (std::int64_t layer = 0; layer < layers(); ++layer) changed.set_layer(layer, of(layer));
     return changed.open();
   }
 
-  /// A matrix whose last column is its bias, where it has one.
+  /// Splits off the last column as the bias, if the matrix has one.
   void put_joined(LayerMatrices& into, std::int64_t layer, Role role,
                   const Matrix<double>& joined) const {
     Matrix<double> weight(joined.rows(), joined.cols() - 1);
@@ -86,8 +86,8 @@ class InPlace : public ::testing::TestWithParam<const char*> {
     return most;
   }
 
-  /// At most 1e-4 apart: what float32 makes of other orders of sums, in logits of a few units. And
-  /// the truncation is one that shows.
+  /// The logits, a few units in size, may differ by 1e-4 from float32 sums in another order. The
+  /// truncation must have a visible effect.
   void expect_same_logits(const Model& smaller, const Model& in_place) const {
     const Matrix<float> own = logits_of(smaller);
     EXPECT_LE(difference(own, logits_of(in_place)), 1e-4);

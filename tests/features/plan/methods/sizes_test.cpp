@@ -1,5 +1,5 @@
-// Every method that an architecture allows, of every golden model: what is left opens, runs, and is
-// as large as the plan says before it is made.
+// Every method that an architecture supports, for every golden model: the compressed model opens,
+// runs, and has the predicted size.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::vector<TokenIds> windows_to_fit(const Model& model) {
   return windows;
 }
 
-/// At about half of what the model has.
+/// The choice of about half of the original size.
 Choice half_of(const Model& model, Method method, const TextStatistics& text,
                const Compute& compute) {
   if (method->allocates_ranks()) {
@@ -74,7 +74,7 @@ void expect_made_as_planned(const Model& model, Method method) {
 
 class SizesOfMethods : public ::testing::TestWithParam<Method> {};
 
-TEST_P(SizesOfMethods, AreThoseOfTheModelsThatAreMade) {
+TEST_P(SizesOfMethods, EqualThoseOfTheCompressedModels) {
   int models = 0;
   for (const Variant& variant : all_variants()) {
     if (!variant.name.empty() || !variant.spelling.empty()) continue;

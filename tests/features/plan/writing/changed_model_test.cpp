@@ -32,8 +32,8 @@ TEST(Encode, RoundsOnceToTheNearest) {
       EXPECT_EQ(value_after(exact, dtype), exact);
     }
   }
-  EXPECT_EQ(value_after(1 + 0x1p-8, DType::bf16), 1);  // a tie goes to the even one
-  // Beyond the tie by less than float32 can hold: rounding twice would fall back on it.
+  EXPECT_EQ(value_after(1 + 0x1p-8, DType::bf16), 1);  // a tie rounds to even
+  // Above the tie by less than float32 resolves: rounding twice would return to the tie.
   EXPECT_EQ(value_after(1 + 0x1p-8 + 0x1p-40, DType::bf16), 1 + 0x1p-7);
   EXPECT_EQ(value_after(1 + 0x1p-11 + 0x1p-40, DType::f16), 1 + 0x1p-10);
   EXPECT_EQ(value_after(0x1p-25 + 0x1p-60, DType::f16), 0x1p-24);
@@ -42,10 +42,10 @@ TEST(Encode, RoundsOnceToTheNearest) {
   EXPECT_TRUE(std::isnan(value_after(std::nan(""), DType::f16)));
 }
 
-/// Every matrix of every layer is put in anew; nothing else may change.
+/// Replaces every matrix of every layer by itself. Nothing else may change.
 class SameModel : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(SameModel, EveryMatrixReturnsToItsLocation) {
+TEST_P(SameModel, EveryMatrixReturnsToItsTensor) {
   const Model model = Model::open(kData / GetParam());
   ChangedModel changed(model);
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
@@ -84,7 +84,7 @@ TEST(ChangedModel, KeepsUnknownKeysOfTheConfig) {
   EXPECT_EQ(after, before);
 }
 
-TEST(ChangedModel, KeepsNumbersThatPythonNames) {
+TEST(ChangedModel, KeepsNanAndInfinityInTheConfig) {
   const TempFolder folder;
   std::string config = Model::open(kData / "llama").spec().text;
   config.insert(config.find('{') + 1, R"("time_step_limit": [0.0, Infinity], "made_up": NaN,)");
@@ -99,7 +99,7 @@ TEST(ChangedModel, KeepsNumbersThatPythonNames) {
   EXPECT_NE(written.find("\"made_up\": NaN,\n"), std::string::npos) << written;
 }
 
-TEST(ModelWriter, WritesShardsThatAreReadBack) {
+TEST(ModelWriter, WritesShardsThatCanBeReadBack) {
   const TempFolder scratch;
   const Model model = Model::open(kData / "gpt2");
   const fs::path path = scratch.path() / "written";
@@ -119,7 +119,7 @@ TEST(ModelWriter, WritesShardsThatAreReadBack) {
   }
 }
 
-TEST(NewFolder, LeavesNothingBehindUnlessItIsWhole) {
+TEST(NewFolder, LeavesNothingBehindUnlessComplete) {
   const TempFolder scratch;
   const fs::path path = scratch.path() / "out";
   {
@@ -133,7 +133,7 @@ TEST(NewFolder, LeavesNothingBehindUnlessItIsWhole) {
   EXPECT_ERROR_SAYING(ErrorKind::io, NewFolder(scratch.path() / "none/there"), "cannot create");
 }
 
-TEST(ModelWriter, TakesTokenizersAlongAndNoCode) {
+TEST(ModelWriter, CopiesTokenizersButNoCode) {
   for (const char* name : {"tokenizer.json", "tokenizer.model", "tokenizer_config.json",
                            "vocab.json", "merges.txt", "chat_template.jinja", "LICENSE.md"}) {
     EXPECT_TRUE(goes_along(name)) << name;

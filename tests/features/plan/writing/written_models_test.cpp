@@ -1,5 +1,5 @@
-// Models without a layer as shrink writes them: what the layers that stay were by their numbers is
-// in the new files, so that these are as good as the whole model run past the layer.
+// Models written by shrink after removing a layer. Their files must keep what depends on the index
+// of the remaining layers, so that the loss equals that of the original model run past the layer.
 #include "tests/features/plan/plan_case.h"
 #include "tests/features/plan/plan_of_tokens.h"
 #include "tests/support/golden_variants.h"
@@ -9,7 +9,7 @@ namespace {
 
 class PlanWithoutLayers : public PlanOfTokens, public ::testing::WithParamInterface<Variant> {};
 
-TEST_P(PlanWithoutLayers, WritesWhatIsLeftAsGoodAsTheModelRunPastThem) {
+TEST_P(PlanWithoutLayers, EqualsTheModelRunPastTheRemovedLayers) {
   const std::string folder = path("model");
   scratch_.write("model/config.json", config_of(GetParam()).dump());
   std::filesystem::create_symlink(GetParam().folder() / "model.safetensors",
@@ -17,7 +17,7 @@ TEST_P(PlanWithoutLayers, WritesWhatIsLeftAsGoodAsTheModelRunPastThem) {
   for (const int layer : {0, 1}) {
     const std::string without = "remove-layers=" + std::to_string(layer);
     expect_written_as_planned(folder, 48, {"--set", without});
-    // The loss of each layer alone is of the model that is run past it.
+    // The loss increase of each layer is measured on the model run past that layer.
     const json plan = json::parse(read_file(path("plan.json")));
     const json& facts = plan["models"][0]["plan"];
     const json& row = plan["rows"].at(static_cast<std::size_t>(layer));
@@ -39,8 +39,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 using PlanToMla = PlanCase;
 
-/// Below 3/8 of the cache: "Where less stays, only rotary keys are kept".
-TEST_F(PlanToMla, OfLittleCacheKeepsRotaryKeysAlone) {
+/// Below 3/8 of the cache, only rotary key dimensions are kept.
+TEST_F(PlanToMla, ASmallCacheKeepsOnlyRotaryKeys) {
   output_of(plan(kPlanExample, {"--method", "mla", "--kv-bytes", "0.25", "-o", path("plan.json")}));
   const json plan = json::parse(read_file(path("plan.json")))["models"][0]["plan"];
   EXPECT_LE(plan["kv_cache_bytes_per_token_after"].get<double>(), 0.25 * 1536);
