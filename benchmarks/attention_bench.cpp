@@ -1,5 +1,5 @@
-// One head of attention on one core, beside OpenBLAS' two products over the full square without any
-// softmax, and beside the rate of its product of large matrices.
+// One attention head on one core. References: OpenBLAS's two products of the full square without
+// softmax, and the rate of OpenBLAS's product of large matrices.
 #include "attnscope/numerics/inference/attention.h"
 
 #include <benchmark/benchmark.h>
@@ -22,7 +22,7 @@ Matrix<float> gaussian(std::int64_t rows, std::int64_t cols, unsigned seed) {
   return out;
 }
 
-/// Queries, keys and values of 12 heads beside each other, as the product before leaves them.
+/// Queries, keys and values of 12 heads next to each other, in the layout of the projection.
 struct Projected {
   Projected(std::int64_t tokens, std::int64_t depth)
       : d(depth), rows(gaussian(tokens, 3 * kHeads * depth, 1)) {}
@@ -34,7 +34,7 @@ struct Projected {
   }
 };
 
-/// The weights of the last query, in float64.
+/// Checks the attention weights of the last query in float64.
 bool last_row_is_right(const Projected& x, MatrixView<const float> maps, double scale) {
   const MatrixView<const float> q = x.part(0), k = x.part(1);
   std::vector<double> weights;

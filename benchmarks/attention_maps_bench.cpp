@@ -1,5 +1,5 @@
-// Measures of attention maps on one core: all of them where maps are small, the energy rank where
-// they are large.
+// Attention statistics on one core: all of them for small maps, only the energy rank for large
+// maps.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -21,7 +21,7 @@ std::vector<MatrixView<const float>> views_of(const std::vector<Matrix<float>>& 
   return views;
 }
 
-/// 720 causal maps of 100 tokens: five sequences through 12 layers of 12 heads.
+/// 720 causal maps of 100 tokens: five sequences in a model of 12 layers with 12 heads.
 std::vector<Matrix<float>> small_maps() {
   std::vector<Matrix<float>> maps;
   for (std::uint64_t seed = 0; seed < 720; ++seed) {
@@ -65,8 +65,8 @@ void sums_alone(benchmark::State& state) {
 }
 BENCHMARK(sums_alone)->Unit(benchmark::kMillisecond);
 
-/// The energy rank of a large map, and by `full` that of all its singular values. `sharpness` is in
-/// tenths: 2 is what random weights give, 20 has a rank of a quarter of the tokens.
+/// The energy rank of a large map. `full`: from all singular values. `sharpness` is in tenths: 2
+/// corresponds to random weights; with 20, the rank is a quarter of the number of tokens.
 void rank_of_large_map(benchmark::State& state, bool full) {
   const Matrix<float> map =
       test::softmax_map(state.range(0), 64, 0.1 * static_cast<double>(state.range(1)),

@@ -1,4 +1,4 @@
-// Singular values of many small matrices at once, on all cores, as attention maps are.
+// Singular values of many small matrices, such as attention maps, at once on all cores.
 #include "attnscope/numerics/svd/batched_singular_values.h"
 
 #include <benchmark/benchmark.h>
@@ -77,7 +77,7 @@ BENCHMARK(attention_maps)
     ->ArgNames({"size", "count"})
     ->Args({64, 1024})
     ->Args({128, 1024})
-    ->Args({100, 14400})  // 100 sequences through 12 layers of 12 heads
+    ->Args({100, 14400})  // 100 sequences, 12 layers of 12 heads
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

@@ -1,4 +1,4 @@
-// Circuits on the shapes of real models, one thread, as the pipeline computes them.
+// Circuits with shapes of real models on one thread, computed as in the pipeline.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Matrix<double> gaussian(std::int64_t rows, std::int64_t cols, std::uint64_t seed
   return out;
 }
 
-/// ‖leftᵀ right‖_F of one head from QR factors: a wrong answer is not worth timing.
+/// Checks ‖leftᵀ right‖_F of one head against QR factors before anything is timed.
 bool keeps_norm(const CircuitMeasures& measures, MatrixView<const double> left,
                 MatrixView<const double> right) {
   double sum = 0;
@@ -33,7 +33,7 @@ bool keeps_norm(const CircuitMeasures& measures, MatrixView<const double> left,
   return std::abs(measures.frobenius_norm - std::sqrt(sum)) <= 1e-9 * std::sqrt(sum);
 }
 
-/// Every figure of every head of one layer.
+/// All statistics of all heads of one layer.
 void layer_heads(benchmark::State& state) {
   const std::int64_t width = state.range(0), heads = state.range(1), kv_heads = state.range(2);
   const std::int64_t head_dim = state.range(3), group = heads / kv_heads;
@@ -67,8 +67,8 @@ BENCHMARK(layer_heads)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-/// Singular values alone, of the 144 qk circuits of GPT-2 small, a layer an item, on all cores as
-/// the pipeline runs them.
+/// Only the singular values, for the 144 qk circuits of GPT-2 small. One item per layer, on all
+/// cores as in the pipeline.
 void gpt2_singular_values(benchmark::State& state) {
   constexpr std::int64_t kLayers = 12, kHeads = 12, kHeadDim = 64, kWidth = 768;
   std::vector<Matrix<double>> weights;  // W_Q, W_K of each layer
@@ -104,11 +104,11 @@ void gpt2_singular_values(benchmark::State& state) {
 }
 BENCHMARK(gpt2_singular_values)->UseRealTime()->Unit(benchmark::kMillisecond);
 
-/// Two layers' heads, by the options width, heads, kv_heads, head_dim.
+/// The heads of two layers, from the arguments width, heads, kv_heads, head_dim.
 struct LayerPair {
   HeadShape heads;
   Matrix<double> query, key, value,
-      output;  // of the later layer; o and v are the earlier one's too
+      output;  // q, k, v, o of the later layer; o and v also serve as the earlier layer's
 
   explicit LayerPair(const benchmark::State& state)
       : heads{.heads = state.range(1),
@@ -140,17 +140,17 @@ struct LayerPair {
   }
 };
 
-/// What every pair that a layer takes part in shares.
+/// The preparation of one layer, which all pairs with this layer share.
 void composition_of_a_layer(benchmark::State& state) {
   const LayerPair layers(state);
   for (auto _ : state) benchmark::DoNotOptimize(layers.prepare());
 }
 
-/// The scores of all heads of one layer with all heads of another: items of `--composition`.
+/// The scores of all heads of one layer with all heads of another: one item of `--composition`.
 void composition_of_a_pair(benchmark::State& state) {
   const LayerPair layers(state);
   const LayerPair::Prepared prepared = layers.prepare();
-  // The last head reading by its values from the last, against QR of the whole product.
+  // Checks the V-composition of the last heads against a QR of the whole product.
   const CircuitFactors last = head_factors(layers.ov(), layers.heads.heads - 1);
   const Matrix<double> between = multiply_transposed(last.right, last.left);
   const Matrix<double> right = multiply_transposed(between.view(), last.right.transposed());
@@ -169,8 +169,8 @@ void composition_of_a_pair(benchmark::State& state) {
       benchmark::DoNotOptimize(composition_scores(readers, prepared.writers));
     }
   }
-  // Every reader with every writer, by q of each head, by k and v of each key/value head; then the
-  // triangle of the other factor of k and v.
+  // Every receiver with every sender: by q of each head, and by k and v of each key/value head.
+  // Then the triangular factor of the other matrix for k and v.
   const auto width = static_cast<double>(state.range(0)), dim = static_cast<double>(state.range(3));
   const double rows = dim * static_cast<double>(layers.heads.heads);
   const double kv_rows = dim * static_cast<double>(layers.heads.kv_heads);

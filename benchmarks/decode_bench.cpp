@@ -1,4 +1,4 @@
-// Decoding of stored weights, in bytes of file a second.
+// Decoding of stored weights, in bytes of the file per second.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-/// Small normal numbers in every 16-bit dtype, different in each element.
+/// Bits that are small normal numbers in every 16-bit dtype, different in each element.
 std::vector<std::byte> weight_bytes(std::int64_t elements) {
   std::vector<std::byte> bytes;
   bytes.reserve(static_cast<std::size_t>(2 * elements));
@@ -21,7 +21,7 @@ std::vector<std::byte> weight_bytes(std::int64_t elements) {
   return bytes;
 }
 
-/// `transposed`: as Conv1D stores it, (inputs, outputs).
+/// `transposed`: stored as (inputs, outputs), as in Conv1D.
 void decode_weight(benchmark::State& state, DType dtype, bool transposed) {
   constexpr std::int64_t kRows = 3072, kCols = 1024;
   const std::vector<std::byte> bytes = weight_bytes(kRows * kCols);
@@ -33,7 +33,7 @@ void decode_weight(benchmark::State& state, DType dtype, bool transposed) {
                       .block_rows = kRows,
                       .block_stride = 0};
   const auto once = decode<float>(stored);
-  const float corner = once(1, 0);  // element 1, or row 1's first
+  const float corner = once(1, 0);  // element 1, or the first of row 1
   const float expected = decode<float>(whole_matrix(stored.tensor)).data()[transposed ? 1 : kCols];
   if (corner != expected) return state.SkipWithError("wrong answer");
   for (auto _ : state) benchmark::DoNotOptimize(decode<float>(stored));

@@ -1,5 +1,5 @@
-// What it costs to read the formats of checkpoints: decoding to float32, in bytes of output a
-// second of one core's time, beside a plain copy of as many bytes.
+// Cost of reading checkpoint formats: decoding to float32, in bytes of output per second on one
+// core. Reference: a plain copy of the same number of bytes.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -12,12 +12,12 @@
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t kRows = 1024, kCols = 4096;  // one W_Q of a model of a few billions
+constexpr std::int64_t kRows = 1024, kCols = 4096;  // W_Q of a model with a few billion parameters
 
 void copy(benchmark::State& state) {
   const std::vector<float> from(kRows * kCols, 1.0F);
   Matrix<float> to(kRows, kCols);
-  std::memcpy(to.data(), from.data(), from.size() * sizeof(float));  // its pages are there now
+  std::memcpy(to.data(), from.data(), from.size() * sizeof(float));  // maps the pages before timing
   for (auto _ : state) {
     std::memcpy(to.data(), from.data(), from.size() * sizeof(float));
     benchmark::DoNotOptimize(to.data());
@@ -30,7 +30,7 @@ BENCHMARK(copy);
 std::vector<std::byte> random_bytes(std::int64_t count) {
   std::mt19937 random(1);
   std::vector<std::byte> bytes(static_cast<std::size_t>(count));
-  // Small scales: their upper bytes, wherever they are, are no exponents of infinities.
+  // Bytes below 0x70, so that no scale, wherever its bytes are, is infinite.
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 0x70);
   return bytes;
 }

@@ -1,11 +1,12 @@
-// One forward pass of a checkpoint, timed: products, attention and maps, without start and reading.
+// Times one forward pass of a checkpoint: products, attention and maps, without startup and
+// reading.
 //
 //     forward_bench MODEL TOKENS SEQUENCES THREADS MAPS [PASSES]
 //
-// MAPS: 1 makes the attention maps of every layer, 0 does not. Prints a line of JSON: the median
-// seconds of a pass, the float32 operations of its products, the peak memory of the process, and
-// the seconds and operations of OpenBLAS' own product of two 2048 x 2048 matrices, taken between
-// passes.
+// MAPS: 1 to compute the attention maps of every layer, else 0. Prints a line of JSON: the median
+// seconds of a pass, the float32 operations of its products, and the peak memory of the process.
+// It also has the seconds and operations of OpenBLAS's product of two 2048 x 2048 matrices, which
+// is measured between passes.
 #include <cblas.h>
 #include <sys/resource.h>
 
@@ -77,7 +78,7 @@ int main(int argc, char** argv) {
           static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(pass.vocabulary())));
     }
   }
-  double seen = 0;  // so that nothing is left out
+  double seen = 0;  // uses the results, so that nothing is optimized away
   ForwardObserver observer;
   if (with_maps) observer.on_maps = [&](const LayerMaps& maps) { seen += maps.maps[0](0, 0); };
 

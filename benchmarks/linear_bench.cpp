@@ -1,5 +1,5 @@
-// Linear layers at the shapes of GPT-2 small and Llama-1B, beside OpenBLAS' sgemm in the same run.
-// Rates are per second of CPU time, of all threads together: other work on the machine matters
+// Linear layers with shapes of GPT-2 small and Llama-1B, compared with OpenBLAS's sgemm in the same
+// run. Rates are per second of CPU time over all threads, so that other load on the machine matters
 // less.
 #include "attnscope/numerics/inference/linear.h"
 
@@ -39,7 +39,7 @@ struct Problem {
   MatrixView<const float> input() const { return {x.data(), rows, inputs, inputs, 1}; }
   MatrixView<float> output() { return {y.data(), rows, outputs, outputs, 1}; }
 
-  /// The weights as a file has them. bf16 ones are also rounded in `w`.
+  /// The weights as stored in a file. For bf16, `w` is rounded too.
   TensorMatrix stored(DType dtype) {
     if (dtype == DType::f32) {
       return whole_matrix({dtype, {outputs, inputs}, std::as_bytes(std::span(w))});
@@ -53,7 +53,7 @@ struct Problem {
     return whole_matrix({DType::bf16, {outputs, inputs}, halves});
   }
 
-  /// A few of the sums, against float64.
+  /// Checks some of the results against float64.
   bool is_solved() const {
     for (std::int64_t at = 0; at < rows * outputs; at += rows * outputs / 100 + 1) {
       double sum = 0;
@@ -125,7 +125,7 @@ void gpt2_shapes(benchmark::internal::Benchmark* benchmark) {
 
 void llama_shapes(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"rows", "inputs", "outputs"});
-  for (const std::int64_t rows : {1, 100, 400}) {  // 1: while text is generated
+  for (const std::int64_t rows : {1, 100, 400}) {  // 1: text generation
     benchmark->Args({rows, 2048, 8192})->Args({rows, 8192, 2048});
   }
   benchmark->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);

@@ -1,4 +1,4 @@
-// Decoding of quantised weights, in bytes of float32 a second, beside a plain copy of as many.
+// Decoding of quantized weights, in bytes of float32 per second. Reference: a plain copy.
 #include <benchmark/benchmark.h>
 
 #include <bit>
@@ -22,7 +22,7 @@ using test::TensorToWrite;
 
 constexpr std::int64_t kRows = 3072, kCols = 2048, kGroup = 128;
 
-/// Any bits; where they are scales, from 1 to 2 or from -2 to -1.
+/// Random bits. Scales are between 1 and 2, or between -2 and -1.
 TensorToWrite random_part(std::string name, const std::string& dtype, Shape shape) {
   const int bits = dtype_info(*dtype_from_name(dtype)).bits;
   TensorToWrite part = test::zero_tensor(std::move(name), dtype, bits, std::move(shape));
@@ -123,7 +123,7 @@ void decode_quantized(benchmark::State& state, const Sample& sample) {
                             .cols = tensor.cols(),
                             .row_stride = tensor.cols(),
                             .block_rows = tensor.rows()};
-  constexpr std::int64_t kBlock = 64;  // rows at a time, as analyses read
+  constexpr std::int64_t kBlock = 64;  // rows at a time, as in analyses
   Matrix<float> out(kBlock, matrix.cols);
   float single = 0;
   decode_elements(tensor, 5 * matrix.cols + 77, 1, 1, &single);

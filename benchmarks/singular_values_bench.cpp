@@ -1,4 +1,4 @@
-// Singular values on the shapes of real models, one thread, as the pipeline calls them.
+// Singular values with shapes of real models on one thread, called as in the pipeline.
 #include "attnscope/numerics/svd/singular_values.h"
 
 #include <benchmark/benchmark.h>
@@ -19,7 +19,7 @@ Matrix<T> gaussian(std::int64_t rows, std::int64_t cols) {
   return out;
 }
 
-/// Σσ² = ‖W‖_F², to the rounding of float32: a wrong answer is not worth timing.
+/// Checks Σσ² = ‖W‖_F² up to float32 rounding before anything is timed.
 template <class T>
 bool keeps_energy(MatrixView<const T> matrix, const std::vector<double>& values) {
   double expected = 0, found = 0;
@@ -38,8 +38,8 @@ void weight(benchmark::State& state) {
   if (!keeps_energy(view, singular_values(view).values)) return state.SkipWithError("wrong answer");
   for (auto _ : state) benchmark::DoNotOptimize(singular_values(view));
 
-  // m n² for the Gram matrix, 4/3 n³ for its tridiagonal form; n the short side. Large square ones
-  // take another way, which is counted alike.
+  // m n² for the Gram matrix and 4/3 n³ for its tridiagonal form, with n the shorter side. Large
+  // square matrices use another algorithm, for which the same number is counted.
   const auto m = static_cast<double>(std::max(state.range(0), state.range(1)));
   const auto n = static_cast<double>(std::min(state.range(0), state.range(1)));
   state.counters["flop/s"] = {m * n * n + 4.0 / 3.0 * n * n * n,
@@ -58,11 +58,11 @@ BENCHMARK(weight)
 void circuit(benchmark::State& state) {
   const std::int64_t head_dim = state.range(0), width = state.range(1);
   const Matrix<double> left = gaussian<double>(head_dim, width);
-  const Matrix<double> right = gaussian<double>(width, head_dim);  // transposed, as O is
+  const Matrix<double> right = gaussian<double>(width, head_dim);  // transposed, like W_O
   const auto a = std::as_const(left).view();
   const auto b = std::as_const(right).view().transposed();
   const auto values = product_singular_values(a, b).values;
-  // tr((AᵀB)ᵀ(AᵀB)) = <A Aᵀ, B Bᵀ>, from sums of d × d entries.
+  // tr((AᵀB)ᵀ(AᵀB)) = <A Aᵀ, B Bᵀ>, a sum over d × d entries.
   double expected = 0, found = 0;
   for (std::int64_t row = 0; row < head_dim; ++row) {
     for (std::int64_t other = 0; other < head_dim; ++other) {

@@ -1,6 +1,6 @@
-"""Adapters that PEFT writes, one for each option of LoraConfig that changes merged weights, and what PEFT merges them to.
+"""LoRA adapters saved by PEFT, one per option of LoraConfig that affects merged weights, and PEFT's merged weights.
 
-golden_adapters.py keeps some of them as test data; check_adapters.py makes all of them anew.
+golden_adapters.py keeps some of them as test data. check_adapters.py makes all of them from scratch.
 """
 
 import json
@@ -26,7 +26,7 @@ CASES = {
     "anchored": ("llama", dict(SOME, alpha_pattern={r"^model\.layers\.1\.self_attn\.q_proj": 9}), {}),
     "dots": ("llama", dict(SOME, alpha_pattern={r"layers\.0\.self_attn\.q_proj": 9}, rank_pattern={r"layers\.[1-9]\..*": 4}), {}),
     "suffix": ("llama", dict(SOME, alpha_pattern={r".*\.1\..*q_proj": 8, "proj": 100, "own_proj": 50}), {}),
-    # PEFT sorts what it writes, and takes the first that matches of what it reads.
+    # PEFT sorts patterns when it saves them. When it loads them, the first match wins.
     "first_of_two": ("llama", SOME, {"alpha_pattern": {"q_proj": 5, r".*layers\.0.*": 7}}),
     "looks_ahead": ("llama", dict(SOME, alpha_pattern={r"(?!.*layers\.1)(?P<all>.*)(?<!down)_proj": 11}), {}),
     "counts": ("llama", dict(SOME, alpha_pattern={r"(?:\w{4,6}\.){1,2}\d+?\.[^.]+\.\S*": 6}), {}),
@@ -92,7 +92,7 @@ def load_base(folder):
 
 @torch.no_grad()
 def make_adapter(case, base, folder, seed=0):
-    """Trains nothing: noise is added to every parameter that PEFT would train."""
+    """Make an adapter without training: add noise to every parameter that PEFT would train."""
     _, options, changes = CASES[case]
     torch.manual_seed(seed)
     model = get_peft_model(load_base(base), LoraConfig(task_type="CAUSAL_LM", **options))
@@ -109,7 +109,7 @@ def make_adapter(case, base, folder, seed=0):
 
 @torch.no_grad()
 def merged_tensors(base, adapter):
-    """(before, after) of every tensor of the base, and of its head, by PEFT."""
+    """Return all tensors of the base and its head before and after PEFT merges the adapter."""
     model = load_base(base)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     after = PeftModel.from_pretrained(model, adapter).merge_and_unload().state_dict()

@@ -1,17 +1,17 @@
-"""What attention maps say, in float64 NumPy: the definitions of docs/metrics.md "Attention maps", written down once more."""
+"""Attention statistics in float64 NumPy: an independent implementation of docs/metrics.md, "Attention maps"."""
 
 import numpy as np
 
 TOP_COLUMNS = 8
-COLLAPSED_KEYS = 16  # of fewer no collapse is said
-LEAST_UNATTENDED = 1e-6  # below it is rounding
-ROUNDING = 1e-12  # a threshold that is met but for that part of it counts as met
+COLLAPSED_KEYS = 16  # maps with fewer keys are not tested for rank collapse
+LEAST_UNATTENDED = 1e-6  # smaller values are rounding errors
+ROUNDING = 1e-12  # a threshold that is missed by this share counts as reached
 FIELDS = ("energy_rank", "columns", "first_column_share", "entropy", "sink_mass", "previous_token", "diagonal",
           "mean_distance", "learned_sink_mass")
 
 
 def fewest(values: np.ndarray, share: float) -> tuple[int, float]:
-    """How many of `values`, which fall, hold that share of their sum; and how clear that is, as a part of the sum."""
+    """Return how many of the descending `values` are needed for this share of their sum, and the margin as a share of the sum."""
     sums = np.cumsum(values)
     if sums.size == 0 or sums[-1] == 0:
         return 0, 1.0
@@ -20,7 +20,7 @@ def fewest(values: np.ndarray, share: float) -> tuple[int, float]:
 
 
 def measure(weights: np.ndarray, energy: float, exclude_first_token: bool) -> dict:
-    """Of one map (T, T); `clear` says how far its rank and columns are from being others."""
+    """Compute the statistics of one map (T, T). `clear`: margin by which its rank and its energy columns are unambiguous."""
     weights = weights.astype(np.float64)
     length = weights.shape[0]
     queries, keys = np.indices(weights.shape)
@@ -51,7 +51,7 @@ def measure(weights: np.ndarray, energy: float, exclude_first_token: bool) -> di
 
 
 def patch_distance(weights: np.ndarray, rows: int, columns: int) -> float | None:
-    """Of a map (T, T) whose last rows and columns are patches."""
+    """Compute the patch distance of a map (T, T) whose last rows and columns are patches."""
     patches = rows * columns
     weights = weights[-patches:, -patches:].astype(np.float64)
     places = np.stack(np.divmod(np.arange(patches), columns), axis=1).astype(np.float64)
@@ -63,7 +63,7 @@ def patch_distance(weights: np.ndarray, rows: int, columns: int) -> float | None
 
 
 def diagonality(weights: np.ndarray) -> float | None:
-    """Of a map (T, S): how near its weights are to the line from its first to its last corner."""
+    """Return how close the weights of a map (T, S) are to the line from its first to its last corner."""
     if weights.shape[1] < 2:
         return None
     rows, columns = ((np.arange(size) + 0.5) / size for size in weights.shape)
@@ -72,7 +72,7 @@ def diagonality(weights: np.ndarray) -> float | None:
 
 
 def monotonicity(weights: np.ndarray) -> float | None:
-    """Share of pairs of rows whose centres of weight are in their own order; the same centre counts half."""
+    """Return the share of pairs of rows whose centers of mass are in row order. Equal centers count one half."""
     if min(weights.shape) < 2:
         return None
     centres = (weights * np.arange(weights.shape[1])).sum(axis=1) / weights.sum(axis=1)
@@ -82,7 +82,7 @@ def monotonicity(weights: np.ndarray) -> float | None:
 
 
 def measure_across(weights: np.ndarray, energy: float) -> dict:
-    """Of one map (T, S) of cross attention."""
+    """Compute the statistics of one cross-attention map (T, S)."""
     weights = weights.astype(np.float64)
     queries, keys = weights.shape
     squares = np.sum(weights**2, axis=0)
@@ -101,12 +101,12 @@ def measure_across(weights: np.ndarray, energy: float) -> dict:
 
 
 def even_map(visible: np.ndarray) -> np.ndarray:
-    """The map (T, T) of queries that look alike at every key that they see."""
+    """Return the uniform attention map (T, T): the same weight on every visible key."""
     return visible / visible.sum(axis=1, keepdims=True)
 
 
 def repeated(weights: np.ndarray, back: int) -> float:
-    """Mean weight of the second half's queries on the key so far back."""
+    """Return the mean weight of queries in the second half on the key `back` positions earlier."""
     half = weights.shape[0] // 2
     return float(np.mean([weights[query, query - back] for query in range(half, weights.shape[0])]))
 
@@ -128,12 +128,12 @@ def most_frequent(tops: list[list[int]], columns: float) -> list[int]:
 
 
 def rows_of(maps: np.ndarray, energy: float, exclude_first_token: bool) -> tuple[list[dict], float]:
-    """The rows of a model from its maps (sequences, layers, heads, T, T), without their model, and how clear they are."""
+    """Compute the rows of a model from maps (sequences, layers, heads, T, T), and their smallest margin."""
     rows, clear = [], 1.0
     for layer in range(maps.shape[1]):
         found = [[measure(head, energy, exclude_first_token) for head in sequence[layer]] for sequence in maps]
         clear = min(clear, min(head["clear"] for sequence in found for head in sequence))
-        # What no head of no sequence looks at is masked.
+        # A position that no head of any sequence attends to is masked.
         even = measure(even_map((maps[:, layer] > 0).any(axis=(0, 1))), energy, exclude_first_token)
         for head in range(maps.shape[2]):
             row = {"layer": layer, "head": head, "sequences": len(maps)}

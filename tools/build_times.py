@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Builds the program from nothing and says what that takes: CPU seconds in all, and the ten most expensive steps.
+"""Build the program from scratch and print the total CPU seconds and the ten most expensive steps.
 
-    build_times.py [FOLDER]            builds in FOLDER (build/times), which is emptied first
-    build_times.py note FILE COMMAND...   runs one step of a build and notes its CPU seconds; CMake calls this
+    build_times.py [FOLDER]            build in FOLDER (build/times), which is emptied first
+    build_times.py note FILE COMMAND...   run one step of a build and record its CPU seconds; called by CMake
 
-What is fetched from registries (npm packages, crates) is counted where it is not there yet. Needs nothing but Python.
+Downloads from registries (npm packages, crates) count if they are not cached yet. Needs only Python.
 """
 
 import pathlib
@@ -23,7 +23,7 @@ def cpu_seconds_of_children():
 
 
 def step_of(command):
-    """What a command makes, or else its words without options and folders."""
+    """Return the output of a command, or else its words without options and folders."""
     if "-o" in command:
         return command[command.index("-o") + 1]
     return " ".join(pathlib.Path(word).name for word in command if not word.startswith("-"))[:60]
@@ -31,13 +31,13 @@ def step_of(command):
 
 def note(file, *command):
     code = subprocess.call(command)
-    with open(file, "a") as notes:  # a line is one write: steps that end together do not mix
+    with open(file, "a") as notes:  # one write per line, so that steps that end at the same time do not mix
         notes.write(f"{cpu_seconds_of_children():.3f}\t{step_of(command)}\n")
     return code
 
 
 def name_of(step):
-    """modules/CMakeFiles/attnscope_rows.dir/Unity/unity_attnscope_rows_0_cxx.cxx.o -> rows, batch 0"""
+    """Shorten modules/CMakeFiles/attnscope_rows.dir/Unity/unity_attnscope_rows_0_cxx.cxx.o to "rows, batch 0"."""
     batch = re.search(r"(\w+)\.dir/Unity/unity_(?:\w+_)?(\d+)_cxx\.cxx\.o$", step)
     if batch:
         return f"{batch[1].removeprefix('attnscope_')}, batch {batch[2]}"
@@ -62,7 +62,7 @@ def main():
     if sys.argv[1:2] == ["note"]:
         return note(*sys.argv[2:])
     total, steps = build(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/times").resolve())
-    print(f"{total:.0f} CPU seconds for the program, from nothing; the most expensive of {len(steps)} steps:")
+    print(f"{total:.0f} CPU seconds to build the program from scratch; the most expensive of {len(steps)} steps:")
     for seconds, step in steps[:10]:
         print(f"{seconds:7.1f}  {step}")
     return 0

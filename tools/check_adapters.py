@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compares how `diff` merges LoRA adapters with PEFT's merge_and_unload(), for every option of LoraConfig that changes weights.
+"""Compare how `diff` and PEFT's merge_and_unload() merge LoRA adapters, for every option of LoraConfig that affects weights.
 
     tools/check_adapters.py BINARY
 
-Fails too if LoraConfig has an option that adapter_cases.py, the refusals below and the list of options without an effect all lack.
+Also fails if LoraConfig has an option that is not in adapter_cases.py, in the refusals below, or in the list of options without effect.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from peft.utils.peft_types import PeftType
 
 from adapter_cases import BASES, CASES, make_adapter, make_base, load_base, merged_tensors
 
-# Float32 leaves some 1e-7 of the weight, which is larger than the change; decompositions ten times that.
+# Float32 errors are about 1e-7 of the weight, which is larger than the change. Decompositions have ten times larger errors.
 TOLERANCE = 2e-6
 REFUSED = {"use_dora": True, "use_qalora": True, "use_bdlora": {"nblocks": 2}, "kasa_config": {"beta": 1e-4},
            "alora_invocation_tokens": [1], "arrow_config": {"top_k": 3}, "monteclora_config": {"num_samples": 8},
@@ -53,7 +53,7 @@ def wrong_changes(base, adapter):
     before, after = merged_tensors(base, adapter)
     rows = changes_of(base, adapter)
     if len(rows) != len(places) * model.config.num_hidden_layers:
-        yield f"{len(rows)} matrices are compared"
+        yield f"unexpected number of matrices: {len(rows)}"
     for row in rows:
         place, third = places[row["matrix"]]
         name = names[layers_of(model)[row["layer"]].get_submodule(place)] + ".weight"
@@ -62,7 +62,7 @@ def wrong_changes(base, adapter):
             old, new = (np.split(weight, 3, axis=1)[third] for weight in (old, new))
         wanted, own = np.linalg.norm(new - old), np.linalg.norm(old)
         if not abs(row["change_norm"] - wanted) <= TOLERANCE * max(wanted, own):
-            yield f"layer {row['layer']} {row['matrix']}: changed by {row['change_norm']}, PEFT has {wanted}"
+            yield f"layer {row['layer']} {row['matrix']}: change norm {row['change_norm']}, expected {wanted} (PEFT)"
 
 
 def wrong_refusals(base, adapter):
@@ -79,7 +79,7 @@ def wrong_refusals(base, adapter):
 
 
 def save_tuned(base, folder, tied):
-    """All weights changed, and the head tied or not, whatever the base does."""
+    """Change all weights. The head is tied or untied, independently of the base."""
     model = load_base(base)
     with torch.no_grad():
         head = torch.nn.Parameter(model.lm_head.weight.clone())
@@ -93,7 +93,7 @@ def save_tuned(base, folder, tied):
 
 
 def wrong_written(base, tuned, adapter, tied):
-    """The adapter that `diff --lora` writes, loaded by PEFT, gives the logits of the fine-tuned model."""
+    """Check that PEFT with the adapter of `diff --lora` returns the logits of the fine-tuned model."""
     model, tokens = save_tuned(base, tuned, tied), torch.arange(8)[None]
     ran = run("diff", base, tuned, "--lora", adapter, "--lora-energy", "0.9999999999")
     if ran.returncode:
@@ -106,7 +106,7 @@ def wrong_written(base, tuned, adapter, tied):
 
 
 def main():
-    faults = [f"LoraConfig has an option '{name}' that nothing here tries" for name in sorted(options_of_peft())]
+    faults = [f"LoraConfig has an untested option '{name}'" for name in sorted(options_of_peft())]
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         for name in BASES:
@@ -123,7 +123,7 @@ def main():
         faults += wrong_refusals(folder / "llama", folder / "case-plain")
     for fault in faults:
         print(fault)
-    print(f"adapters: {len(CASES)} kinds are merged as PEFT merges them" if not faults else f"{len(faults)} faults")
+    print(f"adapters: {len(CASES)} kinds are merged in the same way as by PEFT" if not faults else f"{len(faults)} faults")
     sys.exit(1 if faults else 0)
 
 

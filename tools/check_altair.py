@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Loads every chart that reports write for notebooks (`report --charts`) in Altair.
+"""Load every chart that reports write for notebooks (`report --charts`) in Altair.
 
     tools/check_altair.py BINARY
 
-Altair holds each specification against Vega-Lite's schema as it loads it. Reports are of both example models, on a
-text. Needs Altair (`pip install altair`); exits 1 with a line for each chart that does not load.
+Altair validates each specification against Vega-Lite's schema when it loads it. Reports are made for both example models with
+a text. Needs Altair (`pip install altair`). Exits with 1 and prints a line for each chart that does not load.
 """
 
 import pathlib
@@ -26,10 +26,10 @@ def charts_of(binary, model, folder):
 
 
 def why_not(path):
-    """What Altair says against a chart in one line, or nothing."""
+    """Return Altair's error for a chart in one line, or None."""
     try:
         altair.Chart.from_json(path.read_text())
-    except Exception as error:  # its own kinds and those of jsonschema
+    except Exception as error:  # Altair's exceptions and those of jsonschema
         return " ".join(str(error).split())[:300]
     return ""
 
@@ -38,7 +38,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         charts = [chart for model in MODELS for chart in charts_of(sys.argv[1], model, pathlib.Path(folder))]
         faults = [f"{chart.parent.name}, {chart.name}: {said}" for chart in charts if (said := why_not(chart))]
-    # Of attention too, not of weights alone: else the text was not run.
+    # Charts of attention must be included. Otherwise the text was not run.
     if not any(chart.name.startswith("attention-") for chart in charts):
         faults.append("no charts of attention were written")
     print(*faults, f"{len(charts)} charts, Altair {altair.__version__}", sep="\n")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Holds `attention` against float64 NumPy on the maps that attnscope itself saves.
+"""Check `attention` against float64 NumPy on the maps that attnscope itself saves.
 
     python tools/check_attention.py BINARY MODEL TEXT_FILE [--sequences 100] [--length 100] [--exclude-first-token]
 
-Each window of the text is run alone for its maps, all of them together for the rows. Ranks, columns and top columns have
-to be equal, everything else within 1e-6 of its size. Needs numpy, safetensors and tokenizers.
+Each window of the text is run separately for its maps, and all windows together for the rows. Ranks, energy columns and top
+columns must be equal; everything else must agree to a relative error of 1e-6. Needs numpy, safetensors and tokenizers.
 """
 
 import argparse
@@ -62,8 +62,8 @@ def main() -> int:
             if wrong:
                 faults += 1
                 print(f"layer {wanted['layer']} head {wanted['head']}: {name} {got[name]}, not {value}")
-    print(f"{asked.model}: {len(expected)} rows of {asked.sequences} sequences, {faults} faults; "
-          f"largest relative error {worst:.1e}; nearest to another rank or column {clear:.1e} of the energy")
+    print(f"{asked.model}: {len(expected)} rows of {asked.sequences} sequences, {faults} errors; "
+          f"largest relative error {worst:.1e}; smallest margin of a rank or column count {clear:.1e} of the energy")
     return min(faults, 1)
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares the size of what the compiler reads with a recorded budget: check_build_cost.py BUILD_FOLDER [--update]
+"""Compare the size of the compiler's input with a recorded budget: check_build_cost.py BUILD_FOLDER [--update]
 
-CPU seconds of a build differ between machines; the number of lines after preprocessing does not, and most of the time
-depends on it. cmake/build_budget.json has two numbers, in thousands of lines: of the program, and of its tests. A change
-that needs more raises the number in the same commit, and the commit says why. --update writes the measured numbers.
+CPU seconds of a build differ between machines, but the number of lines after preprocessing does not, and it determines most of
+the time. cmake/build_budget.json has two numbers, in thousands of lines: for the program and for its tests. A change that
+needs more lines raises the number in the same commit and gives the reason in the commit message. --update writes the measured numbers.
 
-Numbers depend on the headers of the system, so they are compared only with the compiler that the file names.
+The numbers depend on the system's headers, so they are compared only with the compiler that the file names.
 """
 
 import argparse
@@ -19,11 +19,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUDGET = ROOT / "cmake/build_budget.json"
-SPARE = 1.01  # headers of the distribution change with its updates
+SPARE = 1.01  # updates of the distribution change its headers
 
 
 def lines_of(entry):
-    """Lines of a source with all its headers, without the lines that only say where they come from."""
+    """Return the number of lines of a source including its headers, without line markers."""
     command = shlex.split(entry["command"])
     command[command.index("-o") + 1] = "-"
     command[command.index("-c")] = "-E"
@@ -59,7 +59,7 @@ def main():
     compiler = compiler_of(arguments.build)
     budget = json.loads(BUDGET.read_text()) if BUDGET.exists() else {}
     if not arguments.update and budget["compiler"] != compiler:
-        print(f"skipped: the budget is of {budget['compiler']}, this is {compiler}")
+        print(f"skipped: the budget was measured with {budget['compiler']}, not {compiler}")
         return 0
     measured = measure(arguments.build)
     if arguments.update:
@@ -68,7 +68,7 @@ def main():
     over = {name: lines for name, lines in measured.items() if lines > budget["thousand_lines"][name] * SPARE}
     for name, lines in over.items():
         print(f"{name}: the compiler reads {lines} thousand lines, the budget is {budget['thousand_lines'][name]}. "
-              "Include less, or raise cmake/build_budget.json in the same commit and say why "
+              "Include less, or raise cmake/build_budget.json in the same commit and give the reason "
               "(tools/check_build_cost.py build/release --update).")
     if not over:
         print(", ".join(f"{name}: {lines} of {budget['thousand_lines'][name]} thousand lines" for name, lines in measured.items()))

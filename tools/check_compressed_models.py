@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Loads what `shrink` and `diff --lora` write in stock transformers and PEFT, and compares it with attnscope's own run.
+"""Load the output of `shrink` and `diff --lora` in stock transformers and PEFT, and compare it with attnscope's own run.
 
     tools/check_compressed_models.py BINARY
 
-For tiny models of each family and form, and for a trained one: loading leaves out and adds no weight, logits are
-those that attnscope computes of the folder, also with a cache; where nothing is cut, they are the model's own. Each
-takes the forms of a table, and no others. Needs torch, transformers and peft; exits 77 (skipped) with a line where they
-are missing.
+This checks tiny models of each family with each compression method, and one trained model. Loading must neither miss nor
+add a weight. The logits must equal those of attnscope on the same folder, also with a KV cache. If nothing is removed, they
+must equal those of the original model. Each model supports exactly the methods in a table. Needs torch, transformers and
+peft. Exits with 77 (skipped) and prints a line if they are missing.
 """
 
 import json
@@ -36,7 +36,7 @@ FORMS = {
     "kv-heads": "kv-heads=1", "heads": "heads=4", "mla": "mla=8+10", "experts": "experts=3",
     "low-rank": "low-rank=0.q:6,2.up:9,1.down:5",
 }
-# Encoder-decoders, whose stacks are made smaller one by one.
+# Encoder-decoders, whose stacks are compressed separately.
 T5 = dict(vocab_size=VOCABULARY, d_model=48, d_kv=8, d_ff=80, num_layers=3, num_decoder_layers=2, num_heads=6, bos_token_id=0,
           pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, relative_attention_num_buckets=8)
 BART = dict(vocab_size=VOCABULARY, d_model=48, encoder_layers=3, decoder_layers=2, encoder_attention_heads=6,
@@ -55,15 +55,15 @@ MASKED = {
                                       max_position_embeddings=CONTEXT)),
 }
 OF_STACKS = {"layers": "remove-layers=0", "mlp": "mlp=50", "low-rank": "low-rank=0.q:6,1.up:9,1.down:5"}
-OF_EXPERTS = {"low-rank": "low-rank=0.q:6,2.o:9,1.k:5"}  # whose layers have no MLP of their own
-ASKED = {  # where it is not that of FORMS
+OF_EXPERTS = {"low-rank": "low-rank=0.q:6,2.o:9,1.k:5"}  # their layers have no MLP of their own
+ASKED = {  # if it differs from FORMS
     "mixtral": OF_EXPERTS, "qwen3_moe": OF_EXPERTS, "deepseek_v3": {"low-rank": "low-rank=0.o:6,2.up:9,1.down:5"},
     "deepseek_v3-groups": {"experts": "experts=4"},
 }
 SEVERAL = ("hidden-size,mlp", "heads,kv-heads,width", "head-width,hidden", "layers,width")
 WHOLE = {"hidden-size": "hidden-size=48", "mla": "mla=16+16"}
-LITTLE_CACHE = "0.3"  # of a latent that keeps rotary keys alone
-# The methods that each model must support, and no others: docs/plan.md, "Methods".
+LITTLE_CACHE = "0.3"  # an MLA cache with only rotary key dimensions
+# The methods that each model must support, and no others: see docs/plan.md.
 DENSE = {"layers", "mlp", "low-rank"}
 ROTARY = DENSE | {"hidden-size", "head-dim", "kv-heads", "heads", "mla"}
 TAKES = {
@@ -73,7 +73,7 @@ TAKES = {
     "phi": DENSE | {"heads"}, "mixtral": {"layers", "experts", "low-rank"}, "qwen3_moe": {"layers", "experts", "low-rank"},
     "deepseek_v3": DENSE, "gpt2": DENSE,
 }
-# Tied where those are not, and the other way round, with other biases and experts: the forms that this matters to.
+# The same models with tied instead of untied heads or vice versa, other biases and experts, and the methods that these affect.
 VARIANTS = {
     "llama-attention-biased": ("llama", dict(LLAMA, attention_bias=True), ("mla",)),
     "mistral-tied": ("mistral", dict(LLAMA, sliding_window=None, tie_word_embeddings=True), ("hidden-size", "mla")),
@@ -85,7 +85,7 @@ VARIANTS = {
     "gpt2-untied": ("gpt2", dict(GPT2, tie_word_embeddings=False), ("layers", "mlp")),
 }
 ONE_FILE = {"llama-biased": ("mlp", "kv-heads"), "gpt2": ("mlp", "low-rank")}
-# Of examples/shakespeare-llama, whose logits vary by 4; it is stored in bfloat16, but written in float32.
+# For examples/shakespeare-llama, whose logits have a range of 4. It is stored in bfloat16, but written in float32.
 TRAINED = ("remove-layers=2", "mlp=384", "hidden-size=144", "head-dim=16", "kv-heads=1", "heads=4", "mla=32+32")
 TRAINED_WHOLE = ("hidden-size=192", "mla=64+64")
 UNSUPPORTED, NOT_REACHABLE = 5, 6  # exit codes
@@ -102,7 +102,7 @@ def logits_of(folder, ids, scratch, *target):
 
 
 def planned(given, texts, asked, plan):
-    """Whether the model takes what is asked for."""
+    """Return whether the model supports the request."""
     ran = run("plan", given, *texts, *asked, "-o", plan)
     if ran.returncode not in (0, UNSUPPORTED):
         raise ValueError(ran.stderr.strip())
@@ -110,7 +110,7 @@ def planned(given, texts, asked, plan):
 
 
 def made(folder, texts, plan, out, *words):
-    """The facts of the plan."""
+    """Write the compressed model. Return the plan's summary."""
     ran = run("shrink", folder, plan, *texts, "-o", out, *words)
     if ran.returncode:
         raise ValueError(ran.stderr.strip())
@@ -124,18 +124,18 @@ def planned_and_made(given, folder, texts, asked, out, scratch, *words):
 
 
 def cached_bytes(cache, tokens):
-    """Of one token at 16 bits, in all layers; each must hold all tokens, or those that its window sees beside the next."""
+    """Return the 16-bit bytes per token in all layers. Check that each layer caches all tokens, or its sliding window minus one."""
     elements = 0
     for layer in cache.layers:
         held = min(tokens, layer.sliding_window - 1) if layer.is_sliding else tokens
         if layer.keys.shape[-2] != held:
-            raise ValueError(f"the cache holds {layer.keys.shape[-2]} tokens, not {held}")
+            raise ValueError(f"the cache has {layer.keys.shape[-2]} tokens, expected {held}")
         elements += (layer.keys.numel() + layer.values.numel()) // held
     return 2 * elements
 
 
 class Subject(NamedTuple):
-    """A model, and what its forms are fitted to and run on."""
+    """A model, and the data for calibrating and running its compressed versions."""
     folder: pathlib.Path
     original: torch.nn.Module
     text: pathlib.Path
@@ -152,7 +152,7 @@ def asked_of(name):
 
 
 def cases_of(name, forms):
-    """Pairs of a form and what is asked of it."""
+    """Return pairs of a method and its setting."""
     return [case for case in (*asked_of(name).items(), *WHOLE.items(), ("mla", LITTLE_CACHE)) if case[0] in forms]
 
 
@@ -162,18 +162,18 @@ def check_loaded(form, choice, facts, out, subject):
     expect_same("in attnscope", logits_of(out, subject.ids, subject.scratch), theirs)
     first = model(x[:, :-3], use_cache=True)
     expect_same("with a cache", model(x[:, -3:], past_key_values=first.past_key_values).logits[0], theirs[-3:])
-    # What corrects the choice of experts is in the files, but no parameter of the model.
+    # The expert-selection bias is in the files, but is not a model parameter.
     count = model.num_parameters() + sum(weight.numel() for place, weight in model.named_buffers() if "correction" in place)
     if form != "low-rank" and facts["parameters_after"] != count:
         raise ValueError(f"{count} parameters, not {facts['parameters_after']}")
     held = cached_bytes(first.past_key_values, len(subject.ids))
     if held != facts["kv_cache_bytes_per_token_after"]:
-        raise ValueError(f"{held} bytes of cache a token, not {facts['kv_cache_bytes_per_token_after']}")
+        raise ValueError(f"{held} bytes of cache per token, expected {facts['kv_cache_bytes_per_token_after']}")
     if choice == WHOLE.get(form):
-        expect_same("nothing is cut", theirs, subject.original(x).logits[0])
+        expect_same("nothing removed", theirs, subject.original(x).logits[0])
         before, after = facts["mean_nll_before"], facts["mean_nll_after"]
         if not abs(after - before) <= SAME_LOSS:
-            raise ValueError(f"nothing is cut, and the loss is {after}, not {before}")
+            raise ValueError(f"nothing removed, but the loss is {after} instead of {before}")
 
 
 def check_form(subject, takes, form, choice, sharded=True):
@@ -188,7 +188,7 @@ def check_form(subject, takes, form, choice, sharded=True):
         return REFUSED
     facts = made(subject.folder, texts, plan, out, *(("--shard-size", "40K") if sharded else ()))
     if (out / "model.safetensors.index.json").exists() != sharded:
-        raise ValueError("is written in one file" if sharded else "is written in several files")
+        raise ValueError("written to one file" if sharded else "written to several files")
     check_loaded(form, choice, facts, out, subject)
     return None
 
@@ -199,11 +199,11 @@ def check_menu(subject, takes):
         raise ValueError(ran.stderr.strip())
     forms = {row["method"] for row in json.loads(ran.stdout)["rows"]}
     if forms != takes:
-        raise ValueError(f"the menu has or lacks {', '.join(forms ^ takes)}")
+        raise ValueError(f"the comparison of methods differs in {', '.join(forms ^ takes)}")
 
 
 def check_fewest_experts(subject):
-    """The score of a group is that of its two best experts: with fewer than two there is none."""
+    """Check the minimum: the score of an expert group is the sum of its two best experts, so a group needs at least two."""
     asked = ("--method", "experts", "--keep", "0.75")
     ran = run("plan", subject.folder, "--calibration-token-file", subject.text, "--length", CONTEXT, *asked, "--quiet")
     if ran.returncode != NOT_REACHABLE:
@@ -211,7 +211,7 @@ def check_fewest_experts(subject):
 
 
 def words_tokenizer(folder):
-    """Words w3, w4, … for the ids, a mask, and an end after each text."""
+    """Write a tokenizer with words w3, w4, … for the ids, a mask token, and an end token after each text."""
     vocabulary = {"<s>": 0, "</s>": 1, "[MASK]": 2} | {f"w{at}": at for at in range(3, VOCABULARY)}
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="<s>"))
     tokenizer.pre_tokenizer = Whitespace()
@@ -220,7 +220,7 @@ def words_tokenizer(folder):
 
 
 def check_count(model, facts, choice):
-    # Marian's positions, which no file holds; BERT's bias of its head, which the files have twice, and one is unused.
+    # Marian's positions are in no file. BERT's head bias is in the files twice, and one copy is unused.
     computed = {*(model._keys_to_ignore_on_save or ()), "cls.predictions.decoder.bias"}
     count = sum(weight.numel() for place, weight in model.named_parameters() if place not in computed)
     if not choice.startswith("low-rank") and facts["parameters_after"] != count:
@@ -252,18 +252,18 @@ def check_refused(given, texts, choice, scratch):
 
 
 def check_trained(choice, text, scratch):
-    """Of figures that are rounded to float32 alone, though the model's own are bfloat16's."""
+    """Check the trained example, written in float32 although it is stored in bfloat16."""
     folder, out, ids = ROOT / "examples" / "shakespeare-llama", scratch / f"trained-{choice}", list(range(5, 69))
     fitted = ("--sequences", 4, "--eval-sequences", 1, "--set", choice)
     planned_and_made(folder, folder, ("--calibration-file", text), fitted, out, scratch, "--dtype", "F32")
     theirs = load(out)(torch.tensor([ids])).logits[0]
     expect_same("in attnscope", logits_of(out, ids, scratch), theirs)
     if choice in TRAINED_WHOLE:
-        expect_same("nothing is cut", theirs, load(folder)(torch.tensor([ids])).logits[0])
+        expect_same("nothing removed", theirs, load(folder)(torch.tensor([ids])).logits[0])
 
 
 def tried(cases):
-    """How many smaller models hold, of names and what is to be called."""
+    """Run the cases, pairs of a name and a function. Return how many models were loaded."""
     count = 0
     for name, check_one in cases:
         try:
@@ -274,7 +274,7 @@ def tried(cases):
 
 
 def check_with_texts(scratch):
-    """Encoder-decoders and models that fill masks, which are fitted to words."""
+    """Check encoder-decoders and masked-language models, which are calibrated on text files."""
     rng, texts = np.random.default_rng(3), ("--calibration-file", scratch / "sources.txt", "--calibration-target-file", scratch / "targets.txt")
     lines = [[f"w{at}" for at in rng.integers(3, VOCABULARY, rng.integers(6, 14))] for _ in range(90)]
     texts[1].write_text("".join(" ".join(line) + "\n" for line in lines))
@@ -305,12 +305,12 @@ def check_adapters(name, subject):
     make_tuned = partial(planned_and_made, folder, folder, ("--calibration-token-file", subject.text), asked, tuned, scratch)
     if not tried([(f"{name} for an adapter", make_tuned)]):
         return
-    cases = {"of a rank": partial(check_fixed_rank, folder, tuned, adapter.with_suffix(".rank"), x),
-             "of all that changed": partial(check_whole_change, folder, tuned, adapter, x)}
+    cases = {"fixed rank": partial(check_fixed_rank, folder, tuned, adapter.with_suffix(".rank"), x),
+             "all changed weights": partial(check_whole_change, folder, tuned, adapter, x)}
     if "experts" in TAKES[name]:
         cases["with experts"] = partial(check_experts, folder, scratch / f"{name}-experts", adapter.with_suffix(".experts"), x)
     if name in OWN_ADAPTERS:
-        cases["of PEFT"] = partial(check_own_adapter, name, folder, scratch)
+        cases["by PEFT"] = partial(check_own_adapter, name, folder, scratch)
     tried((f"{name} adapter {case}", check_one) for case, check_one in cases.items())
 
 
@@ -356,7 +356,7 @@ def main():
                        for choice in (*TRAINED, *TRAINED_WHOLE))
     for fault in faults:
         print("fault:", fault)
-    print(f"{count} smaller models were loaded")
+    print(f"{count} compressed models were loaded")
     return 1 if faults else 0
 
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Renders the recipe for conda-forge on each system that it is for, by rattler-build: a field that it does not know, or a text
-that cannot be filled in, ends with 1. Needs py-rattler-build. Whether conda-forge has the packages is not asked."""
+"""Render the conda-forge recipe for each of its systems with rattler-build.
+
+Exits with 1 if a field is unknown or a template cannot be filled in. Does not check that conda-forge has the packages. Needs
+py-rattler-build."""
 
 import pathlib
 

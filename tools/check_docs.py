@@ -90,7 +90,7 @@ def check_counts(path):
         for found in re.finditer(pattern, text, re.IGNORECASE):
             said = WORDS.get(found[1].lower(), int(found[1]) if found[1].isdigit() else None)
             if said is not None and said != count:
-                yield f"{path.relative_to(ROOT)}: '{found[0]}': there are {count}"
+                yield f"{path.relative_to(ROOT)}: '{found[0]}' should be {count}"
 
 
 def main():
@@ -101,7 +101,7 @@ def main():
     for path in paths:
         faults += check_options(path, options)
         faults += check_counts(path)
-    print("\n".join(faults) or f"options and counts of {len(paths)} pages and of explain agree with the program")
+    print("\n".join(faults) or f"options and counts in {len(paths)} pages and in explain agree with the program")
     sys.exit(bool(faults))
 
 

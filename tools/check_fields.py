@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Holds what attnscope prints, and docs/, against its descriptions of fields.
+"""Check the output of attnscope and docs/ against the descriptions of fields.
 
     tools/check_fields.py BINARY
 
-- docs/schema/attnscope-2.schema.json is what the program makes;
-- every command's JSON, with every option, meets that schema, and a field that is not described does not;
-- rows have the fields that are described for what was asked, in that order;
-- each field is named in the section of docs/ that its description points to.
+- docs/schema/attnscope-2.schema.json is up to date with the program;
+- every command's JSON, with every option, is valid in that schema, and a field that is not described is invalid;
+- rows have the fields that are described for the request, in that order;
+- each field is named in the section of docs/ to which its description links.
 
-Needs Debian's python3-jsonschema; exits 77 (skipped) where that is missing or older than draft 2020-12, 1 with a
-line for each fault.
+Needs Debian's python3-jsonschema. Exits with 77 (skipped) if it is missing or older than draft 2020-12. Exits with 1 and prints
+a line for each error.
 """
 
 import copy
@@ -25,7 +25,7 @@ import tempfile
 try:
     from jsonschema import Draft202012Validator
 except ImportError:
-    print("python3-jsonschema (4.0 or later) is not here: nothing was checked")
+    print("python3-jsonschema (4.0 or later) is not installed: nothing was checked")
     sys.exit(77)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -33,10 +33,10 @@ SCHEMA = ROOT / "docs/schema/attnscope-2.schema.json"
 DATA = ROOT / "tests/data"
 MODELS = sorted(path.parent.name for path in DATA.glob("*/config.json"))
 
-# On each of the tiny checkpoints.
+# Run on each tiny checkpoint.
 EVERYWHERE = ["info", "spectrum --per-head", "spectrum --mla", "weights", "similarity", "circuits"]
 
-# On a few, with every option that changes what is printed.
+# Run on a few checkpoints, with every option that changes the output.
 OPTIONS = [
     "info --system",
     "info {llama} {bert}",
@@ -133,7 +133,7 @@ OPTIONS = [
     "experts {forward/qwen2_moe-dense} --experts 0 --energy 0.5",
     "experts {forward/phimoe} --tokens 3,1,4,1,5",
     "experts {forward/mixtral} --tokens 3 --layers 1",
-    # Weights that are NaN are skipped; of zero ones many measures are null.
+    # NaN weights are skipped. For zero weights many measures are null.
     "spectrum {nan} --per-head --values --rank 2",
     "spectrum {nan} --mla",
     "weights {nan} --histogram",
@@ -151,7 +151,7 @@ OPTIONS = [
     "circuits {zero} --composition",
 ]
 
-# Kept, then exported: parameters in which the runs of a set differ are null.
+# Stored, then exported: parameters that differ between the runs of a set are null.
 KEPT = [
     ["spectrum {llama} --layers 0", "spectrum {gpt2} --matrix q"],
     ["spectrum {llama} --mla --layers 0", "spectrum {llama} --mla"],
@@ -174,7 +174,7 @@ KEPT = [
 
 
 def model_with(value, folder):
-    """A copy of a float32 checkpoint whose every query weight is `value`."""
+    """Copy a float32 checkpoint and set every query weight to `value`."""
     shutil.copytree(DATA / "bert", folder)
     path = folder / "model.safetensors"
     content = bytearray(path.read_bytes())
@@ -224,13 +224,13 @@ class Program:
         return run.stdout
 
     def reports_of_all_models(self):
-        """One run per command: to start the program takes longer than to read a model."""
+        """Run each command once for all cases, because starting the program takes longer than reading a model."""
         for command in EVERYWHERE:
             line = f"{command} {' '.join(f'{{{name}}}' for name in MODELS)} --quiet"
             yield command, json.loads(self.text_of(line, "--format", "json"))
 
     def reports(self):
-        """Each command line with what it prints."""
+        """Yield each command line with its output."""
         for line in OPTIONS:
             yield line, json.loads(self.text_of(line + " --quiet", "--format", "json"))
         plan = self.folder / "plan.json"
@@ -252,7 +252,7 @@ def asked_for(report, parameter):
 
 
 def kind_of(report, fields):
-    """The kind of row whose option the parameters have, else the command's usual one."""
+    """Return the kind of row whose option is among the parameters, or else the command's default kind."""
     usual = None
     for field in fields:
         if field["command"] == report["command"]:
@@ -274,33 +274,33 @@ def faults_of_order(report, fields):
         and (field["with"] is None or asked_for(report, field["with"]))
     ]
     for row in report["rows"]:
-        # Fields that no parameter adds and that are optional belong to some rows of the kind.
+        # Optional fields that no parameter adds belong to only some rows of the kind.
         order = [
             field["name"]
             for field in described
             if field["name"] in row or field["with"] is not None or not field["optional"]
         ]
         if list(row) != order:
-            yield f"a row of kind {kind} has {' '.join(row)} where its descriptions have {' '.join(order)}"
+            yield f"a row of kind {kind} has the fields {' '.join(row)}, expected {' '.join(order)}"
             return
 
 
 def faults_of_undescribed(report, validator):
-    """What nobody described must not pass."""
+    """Check that a field without a description is invalid."""
     for part in ("models", "rows", "skipped"):
         if report[part]:
             changed = copy.deepcopy(report)
             changed[part][0]["undescribed"] = 1
             if validator.is_valid(changed):
-                yield f"a field of {part} that has no description meets the schema"
+                yield f"the schema accepts a field of {part} without a description"
     changed = copy.deepcopy(report)
     changed["parameters"]["undescribed"] = True
     if validator.is_valid(changed):
-        yield "a parameter that has no description meets the schema"
+        yield "the schema accepts a parameter without a description"
 
 
 def branch_error(report, schema, fields):
-    """The first error in the branch of the report's kind, which says more than that none of twelve fits; or None."""
+    """Return the first error in the schema branch of the report's kind, which is more specific, or None."""
     branch = {"$ref": f"#/$defs/{kind_of(report, fields)}", "$defs": schema["$defs"]}
     for error in Draft202012Validator(branch).iter_errors(report):
         return f"{error.json_path}: {error.message[:300]}"
@@ -308,11 +308,11 @@ def branch_error(report, schema, fields):
 
 
 def first_error(report, schema, fields):
-    return branch_error(report, schema, fields) or "meets its own branch of the schema and another one's"
+    return branch_error(report, schema, fields) or "valid in its own branch of the schema and in another one"
 
 
 def words_of_sections(path):
-    """Anchor, as GitHub makes it, → the words in code spans below that heading."""
+    """Map each anchor, as GitHub generates it, to the words in code spans below its heading."""
     sections, anchor, fenced = {}, None, False
     text = {}
     for line in path.read_text().splitlines():
@@ -331,7 +331,7 @@ def faults_of_docs(fields):
     sections = {name: words_of_sections(ROOT / "docs" / name) for name in ("metrics.md", "formats.md", "plan.md")}
     for file, anchor, name in sorted({(*field["where"].split("#"), field["name"]) for field in fields}):
         if anchor not in sections.get(file, {}):
-            yield f"docs/{file} has no section #{anchor}, where '{name}' should be"
+            yield f"docs/{file} has no section #{anchor}, to which '{name}' links"
         elif name not in sections[file][anchor]:
             yield f"docs/{file}#{anchor} does not name '{name}'"
 
@@ -344,7 +344,7 @@ def main():
         fields = json.loads(program.text_of("explain --format json"))["fields"]
         schema_text = program.text_of("explain --schema")
         if not SCHEMA.is_file() or SCHEMA.read_text() != schema_text:
-            faults.append(f"{SCHEMA.relative_to(ROOT)} is not what `attnscope explain --schema` prints: make it anew")
+            faults.append(f"{SCHEMA.relative_to(ROOT)} is outdated: write the output of `attnscope explain --schema` to it")
         schema = json.loads(schema_text)
         Draft202012Validator.check_schema(schema)
         validator = Draft202012Validator(schema)
@@ -361,15 +361,15 @@ def main():
             faults += [f"attnscope {line}: {fault}" for fault in found]
         for command, report in program.reports_of_all_models():
             count += 1
-            error = branch_error(report, schema, fields)  # all branches would take a minute
+            error = branch_error(report, schema, fields)  # checking all branches would take a minute
             found = [error] if error else []
             found += faults_of_order(report, fields)
             faults += [f"attnscope {command}, all models: {fault}" for fault in found]
         for kind in sorted({field["kind"] for field in fields if field["kind"]} - seen):
-            faults.append(f"no report of kind {kind} was looked at")
+            faults.append(f"no report of kind {kind} was checked")
     for fault in faults:
         print(fault)
-    print(f"{count} reports checked, {len(faults)} faults")
+    print(f"{count} reports checked, {len(faults)} errors")
     return 1 if faults else 0
 
 

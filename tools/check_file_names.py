@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that comments and documentation name only files that exist.
+"""Check that comments and documentation name only existing files.
 
     tools/check_file_names.py
 
-A path below one of our folders (tools/check_layers.py, features/*/fields.cpp) is looked up from the repository's root,
-attnscope/, python/ and web/. A name or path of a C++ or TypeScript source (checkpoint.cpp, gguf/gguf_file.h) is looked up in
-every folder. {name} and <name> are any name. Prints each file that does not exist; the exit code is then 1.
+Paths below our folders (tools/check_layers.py, features/*/fields.cpp) are looked up from the repository's root, attnscope/,
+python/ and web/. Names and paths of C++ or TypeScript sources (checkpoint.cpp, gguf/gguf_file.h) are looked up in every
+folder. {name} and <name> match any name. Prints each file that does not exist, and then exits with 1.
 """
 
 import itertools
@@ -21,20 +21,20 @@ DATA = ("tests/data/", "tests/golden/", "docs/schema/", "web/package-lock.json",
 READ = {".h", ".cpp", ".py", ".pyi", ".ts", ".rs", ".md", ".txt", ".cmake", ".yml", ".sh", ""}
 
 ALLOWED = {
-    "embedded_page.cpp",  # the build writes it
+    "embedded_page.cpp",  # written by the build
     "NAME.cpp", "tools/check_NAME.py", "a.ts", "measures_golden_test.cpp", "_test.cpp",  # examples of names
-    "docs/gguf.md", "ggml/include/ggml.h", "ggml/src/ggml-common.h", "ggml-org/llama.cpp", "src/llama-vocab.cpp",  # of ggml and llama.cpp
-    "transformer.h",  # the tensors of a layer: transformer.h.0
+    "docs/gguf.md", "ggml/include/ggml.h", "ggml/src/ggml-common.h", "ggml-org/llama.cpp", "src/llama-vocab.cpp",  # files of ggml and llama.cpp
+    "transformer.h",  # tensors of a layer: transformer.h.0
 }
 
 PATH = re.compile(r"(?<![\w./:*-])((?:" + "|".join(map(re.escape, (*FOLDERS, "features"))) +
                   r")/(?:[\w./*<>-]|\{[\w,]+\})*\.(?:h|cpp|py|ts|js|json|md|txt|sh|cmake|css|html|toml|yml|rs|safetensors))\b")
 SOURCE = re.compile(r"(?<![\w./:*{}<>@$-])((?:[\w.-]+/)*[\w-]+\.(?:h|cpp|ts))(?![\w/(*<{-]|\.\w)")
-READS = re.compile(r'\s*#\s*include|.*\bfrom "')  # the compiler checks these
+READS = re.compile(r'\s*#\s*include|.*\bfrom "')  # checked by the compiler
 
 
 def files():
-    """Paths of all files that are ours."""
+    """Return the paths of all files of the project."""
     found = [path for path in ROOT.iterdir() if path.is_file()]
     for folder in FOLDERS:
         found += [path for path in (ROOT / folder).rglob("*") if path.is_file() and not NOT_OURS & set(path.relative_to(ROOT).parts)]
@@ -42,7 +42,7 @@ def files():
 
 
 def spelled_out(name):
-    """Patterns of the files that a name means: awq.cpp and gptq.cpp of {awq,gptq}.cpp."""
+    """Return the patterns that a name expands to: awq.cpp and gptq.cpp for {awq,gptq}.cpp."""
     parts = re.split(r"\{([\w,]+)\}", re.sub(r"<[^>]*>|\{\w+\}", "*", name))
     choices = [part.split(",") if index % 2 else [part] for index, part in enumerate(parts)]
     return ("".join(choice) for choice in itertools.product(*choices))
@@ -68,7 +68,7 @@ def main():
     faults = [fault for file in read for fault in faults_of(file, endings)]
     for fault in faults:
         print(fault)
-    print(f"{len(read)} files checked, {len(faults)} faults")
+    print(f"{len(read)} files checked, {len(faults)} errors")
     return 1 if faults or not read else 0
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Whether attnscope and huggingface_hub open what the other one has put into the cache.
+"""Check that attnscope and huggingface_hub can open each other's files in the cache.
 
     check_hub_cache.py ATTNSCOPE
 
-Talks to tests/hub/hub_server.py alone. Needs huggingface_hub. Exits 1 with a line for each fault.
+Connects only to tests/hub/hub_server.py. Needs huggingface_hub. Exits with 1 and prints a line for each error.
 """
 
 import os
@@ -24,7 +24,7 @@ for repo in sys.argv[1:]:
     huggingface_hub.snapshot_download(repo)
 """
 
-# Offline: every file, as the hub offers it; no warning of a broken cache; what is known not to be there.
+# Offline: every file as on the hub, no warning about a broken cache, and the record of missing files.
 OPEN = """
 import pathlib, sys, huggingface_hub
 for repo, folder in zip(sys.argv[1::2], sys.argv[2::2]):
@@ -66,14 +66,14 @@ def main():
             run([sys.executable, "-c", DOWNLOAD, *NAMES], ours)
             log = (scratch / "hub/log.jsonl").read_text()
             if '"host": "cdn"' in log:
-                sys.exit("huggingface_hub downloads what attnscope has put into the cache")
+                sys.exit("huggingface_hub downloads a file that attnscope has already cached")
 
             theirs = {**online, "HF_HOME": str(scratch / "theirs")}
             run([sys.executable, "-c", DOWNLOAD, *NAMES], theirs)
             for repo, data in NAMES.items():
                 words = [attnscope, "spectrum", "--format", "csv"]
                 if run([*words, repo], {**theirs, "HF_HUB_OFFLINE": "1"}) != run([*words, ROOT / "tests/data" / data], theirs):
-                    sys.exit(f"{repo} of huggingface_hub's cache has other figures than its files")
+                    sys.exit(f"{repo}: different results from huggingface_hub's cache and from its files")
         finally:
             server.stdin.close()
             server.wait()

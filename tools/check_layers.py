@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the #include lines of attnscope/ against the table of docs/architecture.md.
+"""Check the #include lines of attnscope/ against the table in docs/architecture.md.
 
-A file may include its own folder and what the table allows. Measures, fields and tables of a feature can be tested
-without a model: all that they include, directly or not, is base/, rows/, for measures numerics/, and features/ again.
-A feature includes another feature only through the headers of SHARED_HEADERS. Headers of a JSON, HTTP, LAPACK or SQLite
-library stay out of headers, and kernels and LAPACK calls stay inside numerics/. A forward declaration of a type counts as
-an #include of its header. The import lines of the page are checked
-against the table of web/README.md. Exits 1 with a line for each error. Needs nothing but Python.
+A file may include its own folder and what the table allows. The measures, fields and tables of a feature must be testable
+without a model. Directly or indirectly they include only base/, rows/, features/ and, for measures, numerics/.
+A feature includes another feature only through the headers in SHARED_HEADERS. Headers of JSON, HTTP, LAPACK and SQLite
+libraries stay out of headers, and kernels and LAPACK calls stay in numerics/. A forward declaration of a type counts as
+an #include of its header. The import lines of the page are checked against the table in web/README.md. Exits with 1
+and prints a line for each error. Needs only Python.
 """
 
 import pathlib
@@ -37,7 +37,7 @@ MAY_INCLUDE["features/report"] = MAY_INCLUDE["features"] | {"page", "features"}
 MAY_INCLUDE["serve"] = set(MAY_INCLUDE)
 MAY_INCLUDE["cli"] = set(MAY_INCLUDE)
 
-# Of one feature, for others: measures of spectra, of weights and of circuits, and the lists of all features.
+# Headers of features that others may use: measures of spectra, weights and circuits, and the lists of all features.
 SHARED_HEADERS = {
     "features/all_commands.h",
     "features/all_tables.h",
@@ -45,12 +45,12 @@ SHARED_HEADERS = {
     "features/spectrum/measures.h",
     "features/weights/measures.h",
 }
-# The lists name what every feature has.
+# The lists of all commands, row kinds and tables include every feature.
 LISTS = re.compile(r"features/(all_commands|all_row_kinds|all_tables)\.(h|cpp)")
 
 OF_ROWS = re.compile(r"features/(?!report/|export/)\w+/(\w+_)?(measures|fields|table)\.(h|cpp)")
 
-# No type of a library in a public header; <nlohmann/json_fwd.hpp> names types without defining them.
+# Public headers use no library types. <nlohmann/json_fwd.hpp> names types without defining them.
 ONLY_IN_SOURCES = re.compile(
     r"<(nlohmann/json\.hpp|fmt/.*|cblas\.h|openblas_config\.h|sqlite3\.h|xxhash\.h|httplib\.h|curl/.*|openssl/.*)>"
 )
@@ -84,7 +84,7 @@ IMPORT = re.compile(
 
 
 def row_of(file):
-    """The row of the table that a file of attnscope/ belongs to."""
+    """Return the table row of a file of attnscope/."""
     parts = file.split("/")
     if parts[0] != "features":
         return parts[0]
@@ -93,7 +93,7 @@ def row_of(file):
 
 
 def includes_of(text):
-    """(line number, what is included with its brackets, the path of an own file or None)"""
+    """Yield the line number, the included name with its delimiters, and the path of a project file or None."""
     for number, line in enumerate(text.splitlines(), start=1):
         include = re.match(r'\s*#\s*include\s+(<[^>]+>|"([^"]+)")', line)
         if include:
@@ -101,7 +101,7 @@ def includes_of(text):
 
 
 def include_error(file, own):
-    """What is wrong with an include of another file of attnscope/; None if nothing is."""
+    """Return the error of including another file of attnscope/, or None."""
     row, other = row_of(file), row_of(own)
     same = file.split("/")[:2] == own.split("/")[:2] if row == "features" else row == other
     if same or own in SHARED_HEADERS or LISTS.fullmatch(file) or other in MAY_INCLUDE[row]:
@@ -110,7 +110,7 @@ def include_error(file, own):
 
 
 def defined_types():
-    """The files of attnscope/ that define each class, struct and enum of the outermost scope."""
+    """Return the files of attnscope/ that define each class, struct and enum at namespace scope."""
     files = {}
     for path in (ROOT / "attnscope").rglob("*"):
         if path.suffix in {".h", ".cpp"}:
@@ -120,7 +120,7 @@ def defined_types():
 
 
 def declared_faults(path, types):
-    """Of types that are declared without their header: a file may name only what it may include."""
+    """Yield errors for forward declarations of types whose headers the file may not include."""
     file = str(path.relative_to(ROOT / "attnscope"))
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         declaration = re.match(r"(?:class|struct|enum class) (\w+);", line)
@@ -138,7 +138,7 @@ def faults_of(path):
         if own is not None:
             parts = own.split("/")
             if parts[0] != "attnscope" or not (ROOT / own).is_file():
-                yield f"line {number}: {library} is no path from the repository's root"
+                yield f"line {number}: {library} is not a path from the repository's root"
                 continue
             error = include_error(file, own.removeprefix("attnscope/"))
             if error:
@@ -151,7 +151,7 @@ def faults_of(path):
 
 
 def reached(path, seen):
-    """Every own file that a file includes, directly or not."""
+    """Return every project file that a file includes, directly or indirectly."""
     for _, _, own in includes_of(path.read_text()):
         if own is not None and own not in seen and (ROOT / own).is_file():
             seen.add(own)
@@ -160,7 +160,7 @@ def reached(path, seen):
 
 
 def row_faults(path):
-    """Of measures, fields and tables."""
+    """Yield errors in measures, fields and tables."""
     kind = OF_ROWS.fullmatch(str(path.relative_to(ROOT / "attnscope")))
     if not kind:
         return
@@ -171,7 +171,7 @@ def row_faults(path):
 
 
 def page_row(path):
-    """The row of the page's table that a file belongs to; None: it stands above the table and may import all of it."""
+    """Return the table row of a page file. None: it is above the table and may import everything."""
     parts = path.relative_to(PAGE).parts
     if len(parts) == 1 or parts == ("views", "views.ts"):
         return None
@@ -181,21 +181,21 @@ def page_row(path):
 
 
 def import_fault(path, imported):
-    """What is wrong with an import; None where nothing is."""
+    """Return the error of an import, or None."""
     row = page_row(path)
     if not imported.startswith("."):
-        return None if row == "chart/" else "libraries are for chart/ alone"
+        return None if row == "chart/" else "only chart/ may import libraries"
     target = path.parent.joinpath(imported).resolve()
     target = target if target.is_file() else target.with_name(target.name + ".ts")
     if not target.is_file():
-        return "there is no such file"
+        return "file does not exist"
     other = page_row(target)
     if row is None:
         return None
     if row != other and other not in MAY_IMPORT[row]:
         return f"{row} may not import {target.relative_to(PAGE)}"
     siblings = other in (SHAPES, DRAWS) and path.parent != target.parent
-    return "views share what is in shaping/ or page/, and import no other view" if siblings else None
+    return "a view may not import another view: move shared code to shaping/ or page/" if siblings else None
 
 
 def page_faults(path):
@@ -211,7 +211,7 @@ def page_faults(path):
 
 
 def documented_table():
-    """The rows | `base/` | ... | may include | of docs/architecture.md, which must say the same."""
+    """Yield errors in the rows | `base/` | ... | may include | of docs/architecture.md."""
     above = []
     for line in (ROOT / "docs/architecture.md").read_text().splitlines():
         row = re.match(r"\| `([\w/]+)/` \|.*\| ([^|]+) \|$", line)
@@ -222,7 +222,7 @@ def documented_table():
 
 
 def documented_page_table():
-    """The rows | `data/` | ... | may import | of web/README.md."""
+    """Yield errors in the rows | `data/` | ... | may import | of web/README.md."""
     above = set()
     for line in (ROOT / "web/README.md").read_text().splitlines():
         row = re.match(r"\| `([^`]+)` \|.*\| ([^|]+) \|$", line)
@@ -235,7 +235,7 @@ def documented_page_table():
 def table_faults(where, verb, documented, table):
     for row in sorted({*documented, *table}):
         if documented.get(row) != table.get(row):
-            yield f"{where}: says that {row} may {verb} {documented.get(row)}, not {table.get(row)}"
+            yield f"{where}: {row} may {verb} {documented.get(row)}, but the tool's table has {table.get(row)}"
 
 
 def main():
@@ -253,7 +253,7 @@ def main():
     faults += table_faults("web/README.md", "import", dict(documented_page_table()), MAY_IMPORT)
     for fault in faults:
         print(fault)
-    print(f"{count} files checked, {len(faults)} faults")
+    print(f"{count} files checked, {len(faults)} errors")
     return 1 if faults or count == 0 else 0
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds what smaller models of the two examples lose against what the methods lost when they were chosen.
+"""Check the loss increase of compressed example models against that of the prototypes of the methods.
 
     tools/check_plan_losses.py BINARY [TEXT]
 
-TEXT: Tiny Shakespeare, which the examples were trained on; else ../shared/models/text/tinyshakespeare.txt. The first
-nine tenths are fitted to, 64 windows of 256 tokens of them, and what follows is measured on, 40 windows. Prints
-the table of docs/plan.md; exits 77 (skipped) with a line where the text is not here.
+TEXT: Tiny Shakespeare, the training text of the examples (default: ../shared/models/text/tinyshakespeare.txt). The
+methods are calibrated on 64 windows of 256 tokens from the first nine tenths, and evaluated on 40 windows of the rest.
+Prints the table of docs/plan.md. Exits with 77 (skipped) and prints a line if the text does not exist.
 """
 
 import concurrent.futures
@@ -17,7 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HELD_OUT_BYTES = 23_000
-# What is asked for, what a prototype in NumPy and transformers lost in nats, and the most that is allowed.
+# The request, the loss increase in nats of a prototype in NumPy and transformers, and the allowed maximum.
 LLAMA = [
     (("--method", "low-rank", "--keep", "0.8"), 0.009, 0.015),
     (("--method", "mla", "--kv-bytes", "780"), 0.016, 0.03),
@@ -50,7 +50,7 @@ def planned(binary, model, words, text, held_out):
 def main():
     path = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "../shared/models/text/tinyshakespeare.txt"
     if not path.exists():
-        print(f"{path} is not here: nothing was measured")
+        print(f"{path} does not exist: nothing was measured")
         return 77
     whole, faults = path.read_bytes(), []
     fitted = len(whole) * 9 // 10
@@ -66,7 +66,7 @@ def main():
                   f"| {plan['kv_cache_bytes_per_token_after']:,} | {loss:.3f} | {expected:.3f} "
                   f"| {plan['perplexity_before']:.2f} → {plan['perplexity_after']:.2f} |", flush=True)
             if not loss <= most:
-                faults.append(f"{model} {' '.join(words)}: loses {loss:.4f} nats, more than {most}")
+                faults.append(f"{model} {' '.join(words)}: loss increase of {loss:.4f} nats, more than {most}")
     for fault in faults:
         print("fault:", fault)
     return 1 if faults else 0

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Holds what `plan` says against NumPy in float64 and transformers: energies, probes, ranks, perplexities, forms.
+"""Check the output of `plan` against float64 NumPy and transformers: energies, probes, ranks, perplexities, methods.
 
     tools/check_plan_numbers.py BINARY [MODEL…]
 
-Of tiny models with tied and untied heads, with and without biases: second moments are those of hooks in transformers,
-energies eigenvalues of W G Wᵀ, probes the divergence of a model whose matrix was replaced, ranks those of a Lagrangian
-written here, perplexities those of transformers on what `shrink` writes. Forms keep what plan_method_references.py keeps, and
-give the logits of the original that is cut there in place. Needs torch and transformers; exits 77 (skipped) with a line
-where they are missing.
+Uses tiny models with tied and untied heads, with and without biases. The reference values are:
+- second moments from hooks in transformers, and energies from eigenvalues of W G Wᵀ;
+- the KL divergence of a model with one replaced matrix for probes, and a separate Lagrangian solver for ranks;
+- perplexities of the output of `shrink` in transformers.
+Compression methods must keep what plan_method_references.py keeps, and return the logits of the original model that is
+changed in the same way in place. Needs torch and transformers. Exits with 77 (skipped) and prints a line if they are missing.
 """
 
 import copy
@@ -28,7 +29,7 @@ import plan_method_references
 from plan_method_references import read, write
 
 RIDGE, PROBED, KEEPS = 0.01, 128, (0.7, 0.4)
-# Of each form how it is cut in place, what is asked for, and the matrix that is fitted to what stays.
+# Per method: its in-place reference, the request, and the matrix that is refit to the kept inputs.
 CUTS = {
     "llama-biased": {"mlp": (plan_method_references.width, 50, "down"), "heads": (plan_method_references.heads, 4, "o"),
                      "head-dim": (plan_method_references.head_width, 4, None), "kv-heads": (plan_method_references.kv_heads, 1, None)},
@@ -43,7 +44,7 @@ def expect(what, ours, theirs, relative, absolute=0.0):
 
 
 def moments_of(model, windows):
-    """Of what each matrix reads, with a last element of 1: means of x xᵀ."""
+    """Return the second moments, means of x xᵀ, of each matrix's inputs with a last element of 1."""
     sums, rows, hooks = {}, {}, []
     matrices = {(layer, matrix): projection(model, layer, matrix).module
                 for layer in range(len(layers_of(model))) for matrix in places_of(model)}
@@ -75,7 +76,7 @@ def divergence(before, after):
 
 
 def lagrangian(weights, energies, shapes, budget):
-    """The rank of each; 0: whole."""
+    """Return the rank of each matrix. 0: not factored."""
     options = []
     for weight, values, (rows, columns) in zip(weights, energies, shapes):
         dropped = np.concatenate([np.cumsum(values[::-1])[::-1], [0]])
@@ -111,7 +112,7 @@ def written(folder, text, scratch, name):
 
 
 class Texts(NamedTuple):
-    """Windows that a plan is fitted to, and that it is measured on."""
+    """Calibration windows and evaluation windows."""
     fitted: list[list[int]]
     held_out: list[list[int]]
 
@@ -127,7 +128,7 @@ def expect_losses(name, facts, original, smaller, texts):
 
 
 def check_probes(name, original, rows, texts):
-    """The energies of each, with the ridge, and the sensitivity for each part of what its probe drops."""
+    """Check the energies of each matrix, with the ridge, and its sensitivity for each part that the probe drops."""
     probes, energies, weights = texts.fitted[:PROBED // CONTEXT], [], []
     moments, before = moments_of(original, texts.fitted), log_p(original, probes)
     for row in rows:
@@ -163,7 +164,7 @@ def check_ranks(name, original, folder, text, tokens, scratch):
         texts, rows = texts_of(tokens, report["parameters"]["sequences"]), report["rows"]
         matrices = [(layer, matrix) for layer in range(len(layers_of(original))) for matrix in places_of(original)]
         if sorted((row["layer"], row["matrix"]) for row in rows) != sorted(matrices):
-            raise ValueError(f"{len(rows)} matrices are planned, of {len(matrices)}")
+            raise ValueError(f"{len(rows)} matrices are in the plan, expected {len(matrices)}")
         found = found or check_probes(name, original, rows, texts)
         shapes = [tuple(projection(original, row["layer"], row["matrix"]).weight.shape) for row in rows]
         check_allocation(name, keep, rows, *found, shapes)
@@ -172,7 +173,7 @@ def check_ranks(name, original, folder, text, tokens, scratch):
 
 
 def check_cut(name, form, original, folder, text, tokens, scratch):
-    """What is written against the original, cut in place by what is kept and fitted in NumPy."""
+    """Check a written model against the original with the same kept parts, refit in NumPy, in place."""
     cut, size, fitted = CUTS[name][form]
     report, wanted = plan_of(folder, text, scratch, "--set", f"{form}={size}"), copy.deepcopy(original)
     texts = texts_of(tokens, report["parameters"]["sequences"])
@@ -197,7 +198,7 @@ def check_layers(name, _, folder, text, tokens, scratch):
 
 
 def check_masks(scratch):
-    """The perplexity of masked tokens."""
+    """Check the pseudo-perplexity of masked-language models."""
     folder, words = scratch / "bert", [f"w{at}" for at in range(43)]
     torch.manual_seed(1)
     model = BertForMaskedLM(BertConfig(vocab_size=48, hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
@@ -245,7 +246,7 @@ def main():
         check_masks(scratch)
     for fault in faults:
         print("fault:", fault)
-    print("energies, probes, ranks, perplexities and forms were compared")
+    print("energies, probes, ranks, perplexities and methods were compared")
     return 1 if faults else 0
 
 

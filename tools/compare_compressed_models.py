@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Perplexities of smaller models side by side: attnscope's forms, SVD-LLM's way, and magnitude pruning at the same size.
+"""Compare perplexities of compressed models: attnscope's methods, SVD-LLM, and magnitude pruning at the same size.
 
     tools/compare_compressed_models.py BINARY MODEL (--text FILE | --own-text TOKENS) [--keep 0.8] [--width SIZE]
 
-One run: the last tenth of the text (--own-text: samples of the model itself, always the same) is held out, all ways are fitted to the rest and measured on the same windows by the
-same program. SVD-LLM's way is a Cholesky factor of the second moments (here in NumPy, from the model's own inputs in
-transformers) and the same share of every matrix; pruning sets the smallest weights of each matrix to zero until as many
-are left as factors would have. Needs numpy, torch, transformers and tokenizers.
+The last tenth of the text is held out. --own-text uses samples of the model itself, which are reproducible. All methods are
+calibrated on the rest and evaluated on the same windows with the same program. SVD-LLM uses a Cholesky factor of the second
+moments and the same rank share for every matrix. It is implemented here in NumPy, with the model's inputs from transformers.
+Magnitude pruning sets the smallest weights of each matrix to zero until as many remain as the factors would have. Needs
+numpy, torch, transformers and tokenizers.
 """
 
 import argparse
@@ -53,7 +54,7 @@ class Ways:
         return report["models"][0]["plan"]
 
     def measured(self, folder):
-        """A plan that changes nothing measures what is there."""
+        """Evaluate a model with a plan that changes nothing."""
         report = json.loads(self.run("plan", folder, *self.text, "--method", "mlp", "--keep", 1, "--format", "json"))
         return report["models"][0]["plan"]["perplexity_before"]
 
@@ -78,7 +79,7 @@ def second_moments(model, windows):
 
 
 def svd_llm(weight, moments, rank):
-    """Truncates W S by singular values, S Sᵀ = G, and undoes S."""
+    """Truncate the singular values of W S, with S Sᵀ = G, and multiply by the inverse of S."""
     ridge = 1e-6 * np.trace(moments) / len(moments)
     root = np.linalg.cholesky(moments + ridge * np.eye(len(moments)))
     left, values, right = np.linalg.svd(weight @ root, full_matrices=False)
@@ -91,7 +92,7 @@ def pruned(weight, count):
 
 
 def changed(ways, name, make):
-    """A copy of the model whose projections are make(name, W)."""
+    """Copy the model and replace its projections by make(name, W)."""
     source, folder = pathlib.Path(ways.arguments.model), ways.scratch / name
     model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
     for place, module in projections(model):
@@ -130,15 +131,15 @@ def main():
         rows, keep = [], arguments.keep
         plans = {method: ways.planned("--method", "low-rank", "--keep", keep, "--rank-allocation", method)
                  for method in ("kl", "energy", "uniform", "plain")}
-        rows.append(("as it is", plans["kl"]["perplexity_before"]))
+        rows.append(("original", plans["kl"]["perplexity_before"]))
         rows += [(f"ranks, --rank-allocation {method}", plan["perplexity_after"]) for method, plan in plans.items()]
         if arguments.width:
             rows.append((f"width {arguments.width}", ways.planned("--set", f"mlp={arguments.width}")["perplexity_after"]))
         model = AutoModelForCausalLM.from_pretrained(arguments.model, dtype=torch.float32)
         moments = second_moments(model, windows_of(ways))
-        rows.append(("SVD-LLM: Cholesky, the same share of all", changed(
+        rows.append(("SVD-LLM: Cholesky, same share for all matrices", changed(
             ways, "svd", lambda name, w: svd_llm(w, moments[name], max(1, int(keep * w.size / sum(w.shape)))))))
-        rows.append(("the smallest weights set to zero", changed(ways, "pruned", lambda _, w: pruned(w, int(keep * w.size)))))
+        rows.append(("magnitude pruning", changed(ways, "pruned", lambda _, w: pruned(w, int(keep * w.size)))))
         print(f"{pathlib.Path(arguments.model).name}, {keep:.0%} of the parameters of projections")
         for name, perplexity in rows:
             print(f"{name:45} {perplexity:10.3f} {np.log(perplexity / rows[0][1]):+8.4f} nats")

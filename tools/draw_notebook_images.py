@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/notebooks: runs each page's blocks of Python, and writes the chart before each picture.
+"""Draw the images of docs/notebooks: run each page's Python blocks, and write the chart that precedes each image.
 
     pip install altair vl-convert-python pillow
     python tools/draw_notebook_images.py [PAGE...]
 
-Needs the built package. Look at what has changed: pages say in words what their pictures show.
+Needs the built package. Check what has changed, because the pages describe their images in words.
 """
 
 import ast
@@ -22,12 +22,12 @@ from PIL import Image
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs/notebooks"
 PARTS = re.compile(r"^```python\n(?P<block>.*?)^```$|^!\[[^]]*\]\((?P<picture>[^)]*)\)$", re.DOTALL | re.MULTILINE)
-MOST_PIXELS = 1100  # of a picture's width
+MOST_PIXELS = 1100  # of the width of an image
 COLOURS = 256
 
 
 def last_value(block, names):
-    """Runs a block; what its last line gives, as a notebook would show it."""
+    """Run a block. Return the value of its last line, as a notebook displays it."""
     body = ast.parse(block).body
     exec(compile(ast.Module(body[:-1], []), "block", "exec"), names)
     if isinstance(body[-1], ast.Expr):
@@ -37,17 +37,17 @@ def last_value(block, names):
 
 
 def write(described, path):
-    """A chart of Vega-Lite as a PNG."""
-    of_pixels = '"image"' in json.dumps(described)  # whose pixels stay whole
+    """Render a Vega-Lite chart as PNG."""
+    of_pixels = '"image"' in json.dumps(described)  # an image mark, whose pixels must stay sharp
     image = Image.open(io.BytesIO(vl_convert.vegalite_to_png(described, ppi=72 if of_pixels else 100))).convert("RGB")
     if image.width > MOST_PIXELS:
         image = image.resize((MOST_PIXELS, round(image.height * MOST_PIXELS / image.width)), Image.Resampling.LANCZOS)
-    # The median cut, its default, would give thin lines each other's colours.
+    # The default, median cut, would give thin lines the colors of other lines.
     image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, format="PNG", optimize=True)
 
 
 def show_as_pictures():
-    """Charts that this process shows in a notebook are the pictures of the pages, and not a page that fetches its scripts."""
+    """Replace a chart's notebook display by an image, because the default display loads scripts from the network."""
     import altair
 
     def picture(described, **_):
@@ -60,7 +60,7 @@ def show_as_pictures():
 
 
 def main():
-    os.chdir(ROOT)  # pages name the examples from there
+    os.chdir(ROOT)  # pages name the examples relative to the root
     pages = [pathlib.Path(name).resolve() for name in sys.argv[1:]] or sorted(PAGES.glob("*.md"))
     for page in pages:
         names, chart = {}, None

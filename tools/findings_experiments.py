@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What docs/findings.md says was measured on trained models: the figures of its results, printed for each model.
+"""Print the results for trained models that docs/findings.md cites.
 
     python tools/findings_experiments.py build/release/attnscope HELD_OUT.txt examples/shakespeare-gpt2 examples/shakespeare-llama
 
-The program measures; what it cannot (a head taken away, and the logits of the tokens that it reads) PyTorch does by hooks."""
+attnscope computes the results that it can. PyTorch hooks compute the others: the effect of ablating a head on the logits of its
+attended tokens."""
 
 import json
 import pathlib
@@ -17,7 +18,7 @@ from safetensors.numpy import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 WINDOWS, LENGTH = 16, 256
-HOOKED = 4  # windows for what takes a pass of PyTorch for each head
+HOOKED = 4  # windows for experiments that need one PyTorch pass per head
 
 
 def ranks(values):
@@ -59,7 +60,7 @@ def matters(of):
               for how in ("mean", "zero", "resample")}
     heads = sorted(by_how["mean"])
     values = {how: [by[head] for head in heads] for how, by in by_how.items()}
-    print(f"  matters: Spearman of zero and mean {spearman(values['zero'], values['mean']):.2f}, "
+    print(f"  ablation: Spearman of zero and mean {spearman(values['zero'], values['mean']):.2f}, "
           f"of mean and resample {spearman(values['mean'], values['resample']):.2f}; most: {max(values['mean']):.3f} of "
           f"{heads[int(np.argmax(values['mean']))]}")
     return by_how["mean"]
@@ -72,25 +73,25 @@ def weights_against_effect(of, loss):
     negative = [head for head in heads if circuits["ov", *head]["copying_score"] < -0.5]
     beyond = [attention[head] for head in negative if abs(attention[head]["raises"]) > 2 * attention[head]["attended_token_effect_error"]]
     lower = sum(row["raises"] < 0 for row in beyond)
-    print(f"  copying: of {len(negative)} heads below -0.5, {lower} lower the tokens they read, {len(beyond) - lower} raise them")
+    print(f"  copying: of {len(negative)} heads with a score below -0.5, {lower} suppress their attended tokens, {len(beyond) - lower} promote them")
     back = {head: attention[head]["previous_token"] for head in heads}
     first = max(back, key=back.get)
     place = 1 + sum(loss[head] > loss[first] for head in heads)
-    print(f"  previous token: {first} looks one back most ({back[first]:.2f}); by its loss {place} of {len(heads)}")
+    print(f"  previous token: {first} is the strongest previous-token head ({back[first]:.2f}); rank by loss increase {place} of {len(heads)}")
     increase = [loss[head] for head in heads]
-    cheap = {"size of the copying score": [abs(circuits["ov", *head]["copying_score"]) for head in heads],
+    cheap = {"magnitude of the copying score": [abs(circuits["ov", *head]["copying_score"]) for head in heads],
              "norm of OV": [circuits["ov", *head]["frobenius_norm"] for head in heads],
              "norm of QK": [circuits["qk", *head]["frobenius_norm"] for head in heads],
              "symmetry of QK": [circuits["qk", *head]["symmetry"] for head in heads],
              "previous token": [back[head] for head in heads],
-             "size of raises": [abs(attention[head]["raises"]) for head in heads]}
+             "magnitude of attended_token_effect": [abs(attention[head]["raises"]) for head in heads]}
     for name, values in cheap.items():
         print(f"  {name} and loss: Spearman {spearman(values, increase):+.2f}")
     return circuits, {head: attention[head]["raises"] for head in heads}
 
 
 def scores_on_text(of, circuits):
-    """Scores of normed states, and how alike these are, in every layer; of heads, scores both ways."""
+    """Compare QK scores of normalized states with their similarity per layer, and scores in both directions per head."""
     text = pathlib.Path(of.text).read_text()
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/s.safetensors"
@@ -111,12 +112,12 @@ def scores_on_text(of, circuits):
             scores = x @ of.matrix("qk", layer, head) @ x.T
             symmetry.append(circuits["qk", layer, head]["symmetry"])
             both_ways.append(np.corrcoef(scores[apart], scores.T[apart])[0, 1])
-    print("  identity part: correlation of scores and likeness by layer " + " ".join(f"{each:.2f}" for each in by_layer))
+    print("  identity part: correlation of scores and similarity by layer " + " ".join(f"{each:.2f}" for each in by_layer))
     print(f"  symmetric: symmetry against corr(s_ij, s_ji) over heads {np.corrcoef(symmetry, both_ways)[0, 1]:.2f}")
 
 
 def total_effect(of, raises):
-    """Of heads taken away in PyTorch: the logits of the tokens that they read, against the text's mean token."""
+    """Measure the total effect of each head on the logits of its attended tokens, relative to the text's mean token."""
     tokenizer = AutoTokenizer.from_pretrained(of.model)
     model = AutoModelForCausalLM.from_pretrained(of.model, attn_implementation="eager", dtype=torch.float32).eval()
     ids = torch.tensor(tokenizer(pathlib.Path(of.text).read_text()[:40000])["input_ids"][:HOOKED * LENGTH]).reshape(HOOKED, LENGTH)
@@ -140,12 +141,14 @@ def total_effect(of, raises):
             of_read = torch.gather(moved, 2, ids[:, None, :].expand(-1, LENGTH, -1)) - (moved @ frequency)[..., None]
             total[layer, head] = float((clean.attentions[layer][:, head] * of_read).sum(-1).mean())
     heads = sorted(raises)
-    print(f"  raises: Spearman of direct and total effect {spearman([raises[head] for head in heads], [total[head] for head in heads]):.2f}")
+    print(f"  attended_token_effect: Spearman of direct and total effect {spearman([raises[head] for head in heads], [total[head] for head in heads]):.2f}")
 
 
 def names_of_reads(of):
-    """Of what OV's leading directions read on the text, how far it follows tokens' names: by embeddings alone, and with the first MLP's
-    output. Correlations over the kinds of tokens in the text, each with its mean, in the mean of all heads' first five directions."""
+    """Correlate the activations of OV's leading input directions on the text with the scores of their candidate tokens.
+
+    Scores come from the embeddings, or from the embeddings plus the output of the first MLP. Correlations are over the distinct
+    tokens of the text, with mean activations, averaged over the first five directions of all heads."""
     tokenizer = AutoTokenizer.from_pretrained(of.model)
     model = AutoModelForCausalLM.from_pretrained(of.model, dtype=torch.float32).eval()
     ids = torch.tensor(tokenizer(pathlib.Path(of.text).read_text()[:40000])["input_ids"][:HOOKED * LENGTH]).reshape(HOOKED, LENGTH)
@@ -167,7 +170,7 @@ def names_of_reads(of):
         extended = embedding + first.mlp(norm(embedding))
         kinds, place = ids.flatten().unique(return_inverse=True)
         count = torch.bincount(place).double()
-        for name, basis in (("embedding", embedding), ("and first MLP", extended)):
+        for name, basis in (("embedding", embedding), ("embedding and first MLP", extended)):
             names, out = normed(basis)[kinds], []
             for index, layer in enumerate(layers):
                 activations = normed(states[index]).flatten(0, 1)
@@ -181,7 +184,7 @@ def names_of_reads(of):
                     reads = torch.linalg.svd(ov).Vh[:5].T
                     found += [np.corrcoef((mean @ reads)[:, i], (names @ reads)[:, i])[0, 1] for i in range(5)]
                 out.append(f"{np.mean(found):.2f}")
-            print(f"  reads named by {name}, by layer: {' '.join(out)}")
+            print(f"  input directions, candidate tokens by {name}, by layer: {' '.join(out)}")
 
 
 def main():

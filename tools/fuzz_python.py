@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Calls the package of Python with whatever may be passed to it, and holds that no call ends the process.
+"""Call the Python package with arbitrary arguments, and check that no call ends the process.
 
     python tools/fuzz_python.py [--seconds 60] [--seed N] [--calls N] [--only NUMBER]
 
-A call follows from the seed and its number alone. Calls run one after the other in a process of their own, which tells of each
-before it makes it; where that process dies, or a call does not return, the call is printed with what repeats it, and the next
-process goes on behind it. What a call raises is a fault too where no user could make sense of it. Needs the built package and
-NumPy. Exits 1 where there were faults.
+The seed and the number of a call determine it completely. Calls run one after the other in a child process, which announces each
+call first. If the child dies or a call does not return, the call is printed with the command that repeats it, and a new child
+continues after it. Exceptions with incomprehensible messages are errors too. Needs the built package and NumPy. Exits with 1 if
+there were errors.
 """
 
 import argparse
@@ -22,14 +22,14 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MOST_MEMORY = 6 << 30  # of a process: what asks for more is refused, which is one of the things that must not end it
+MOST_MEMORY = 6 << 30  # per process: larger requests are refused, and that must not end the process either
 MOST_FILE = 64 << 20
-MOST_SECONDS = 120  # for a call, on a busy machine
-CALLS_A_PROCESS = 400  # its end is tried too
+MOST_SECONDS = 120  # per call, on a busy machine
+CALLS_A_PROCESS = 400  # also tests that the process can exit
 
 
 def calls(seed, first, last, log):
-    """The process that makes the calls."""
+    """Make the calls, in the child process."""
     sys.path.insert(0, str(ROOT / "tools"))
     from fuzz_python_calls import Caller
 
@@ -49,7 +49,7 @@ def calls(seed, first, last, log):
 
 
 class Process:
-    """Runs calls of the seed from a number on."""
+    """A child process that makes calls of the seed, starting at a number."""
 
     def __init__(self, seed, first, last, folder):
         self.log = folder / "log"
@@ -65,12 +65,12 @@ class Process:
         os.close(descriptor)
 
     def at(self):
-        """The number of the call that it is at, and what it is."""
+        """Return the number and the text of the current call."""
         number, _, text = self.log.read_bytes().partition(b"\0")[0].decode(errors="replace").partition("\n")
         return int(number or -1), text.strip()
 
     def watch(self, until):
-        """Waits for its end; how it ended, in words, or nothing."""
+        """Wait for the end of the process. Return how it ended, or None."""
         number, since = -1, time.monotonic()
         while self.process.poll() is None:
             time.sleep(0.05)
@@ -81,11 +81,11 @@ class Process:
                 self.kill()
                 return None
             if time.monotonic() - since > MOST_SECONDS:
-                self.process.send_signal(signal.SIGABRT)  # faulthandler shows where it is
+                self.process.send_signal(signal.SIGABRT)  # faulthandler prints the traceback
                 time.sleep(1)
                 self.kill()
-                return f"does not return in {MOST_SECONDS} s"
-        self.kill()  # what it has started
+                return f"does not return within {MOST_SECONDS} s"
+        self.kill()  # child processes
         code = self.process.returncode
         return None if code == 0 else f"ends the process: {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
 
@@ -97,7 +97,7 @@ class Process:
         self.process.wait()
 
     def printed(self, ended):
-        """The faults that it found; where it died, what it said last."""
+        """Return the errors that the process found. If it died, return its last output."""
         text = ""
         for file in (self.faults, self.errors) if ended else (self.faults,):
             file.seek(0)
@@ -131,7 +131,7 @@ def main():
             faults += 1
             print(f"{ended}: call {at} (--seed {given.seed} --only {at}): {text[:1500]}", flush=True)
         if ended and at < number:
-            sys.exit("the calls cannot be made: the fault is the fuzzer's own")
+            sys.exit("the calls cannot be made: error in the fuzzer itself")
         number = at + 1 if ended else max(at, number)
     print(f"seed {given.seed}: {number - first} calls, {faults} faults")
     sys.exit(1 if faults else 0)

@@ -1,4 +1,4 @@
-"""What the calls of fuzz_python.py ask of the package, drawn by chance."""
+"""Random calls of the package for fuzz_python.py."""
 
 import copy
 import json
@@ -12,12 +12,12 @@ from attnscope import _core, _describe
 from attnscope._worker import compute
 from fuzz_python_values import STRINGS, Hostile, array, hostile, mutated, mutated_json, simple, strange
 
-MODELS = ["gpt2", "llama", "bert", "opt", "gemma2", "mistral"]  # of tests/data
+MODELS = ["gpt2", "llama", "bert", "opt", "gemma2", "mistral"]  # in tests/data
 COMMANDS = [command for command in _core.commands()]
 
 
 def tensors_of(folder):
-    """Those of a folder of tests/data, float32."""
+    """Return the float32 tensors of a folder of tests/data."""
     found = {}
     for file in folder.glob("*.safetensors"):
         whole = file.read_bytes()
@@ -37,7 +37,7 @@ def tensors_of(folder):
 
 
 class Faulty(Executor):
-    """Gives what no worker would, or a changed copy of what one does."""
+    """An executor that returns invalid outcomes, or a changed copy of a worker's outcome."""
 
     def __init__(self, chance):
         self.chance = chance
@@ -57,7 +57,7 @@ class Faulty(Executor):
 
 
 class Asked:
-    """What may be asked: functions of the package, and what they are given."""
+    """Makes random calls, each with a description."""
 
     def __init__(self, root):
         self.paths = [str(root / "tests/data" / name) for name in MODELS if (root / "tests/data" / name).is_dir()]
@@ -91,7 +91,7 @@ class Asked:
         return hostile(chance)
 
     def value(self, chance, parameter):
-        """One that might be meant, of a parameter, or any."""
+        """Return a plausible value of a parameter, or any value."""
         if chance.random() < 0.25:
             return hostile(chance)
         kind, name = parameter["type"], parameter["name"]
@@ -124,7 +124,7 @@ class Asked:
             chosen += [one for one in parameters if one["name"] == "tokens"]
         found = {one["name"]: self.value(chance, one) for one in chosen}
         if "generate" in found and isinstance(found["generate"], int) and found["generate"] > 10:
-            found["generate"] = 10  # which is asked for, and takes its time
+            found["generate"] = 10  # keeps the call short
         if command["has_items"] and chance.random() < 0.1:
             found["executor"] = chance.choice([ThreadPoolExecutor(2), Faulty(chance), Faulty(chance), strange(chance)])
         if chance.random() < 0.1:
@@ -157,7 +157,7 @@ class Asked:
         return lambda: asc.attention_rank(given, energy), f"attention_rank({_words(given)}, {_words(energy)})"
 
     def opening(self, chance):
-        """A model in memory of which something is not as it should be."""
+        """Open a model in memory that has an error."""
         if chance.random() < 0.3:
             names = ["layout", "config", "tokenizer", "name", "remote", "progress"]
             given = {name: hostile(chance) for name in chance.sample(names, 2)}
@@ -174,14 +174,14 @@ class Asked:
                 arrays[name] = [array(chance), arrays[name].T, hostile(chance), arrays[name] * np.nan][kind]
         if chance.random() < 0.7:
             config = mutated_json(chance, config)
-        command = chance.choice([one for one in COMMANDS if hasattr(asc.Model, one["name"])])
+        command = chance.choice([one for one in COMMANDS if callable(getattr(asc.Model, one["name"], None))])
         keywords = self.keywords(chance, command)
         keywords.pop("layout", None)
         seed = chance.randrange(1000)
 
         def call():
             model = asc.open(arrays, config=config)
-            repr(model), model._repr_html_(), model.facts
+            repr(model), model._repr_html_(), model.info
             self.show(type(chance)(seed), getattr(model, command["name"])(**{
                 name: value for name, value in keywords.items() if name != "remote"}))
 
@@ -189,7 +189,7 @@ class Asked:
         return call, f"{folder.name} with {given} {config} {command['name']}({_words(keywords)})"
 
     def table(self, chance):
-        """Everything that a table can be asked."""
+        """Use a table in all possible ways."""
         model, command = chance.choice(self.open), chance.choice(["spectrum", "info", "weights", "circuits", "similarity"])
         key = hostile(chance)
         whats = ["getitem", "text", "row", "column", "plot", "pickle", "copy", "new", "save"]
@@ -198,7 +198,7 @@ class Asked:
         width = chance.choice([100, 1, 0, -5, 2**31 - 1, hostile(chance)])
 
         def call():
-            found = getattr(model, command)(layers=0) if command != "info" else model.info()
+            found = getattr(model, command)(layers=0) if command != "info" else asc.info(model)
             if what == "getitem":
                 found[key]
             elif what == "text":
@@ -218,14 +218,14 @@ class Asked:
                 hollow = made.__new__(made)
                 chance.choice([lambda: asc.Table(hollow, {}), lambda: asc.Model(hollow).spectrum(),
                                lambda: asc.Table(key, {})._repr_html_(), lambda: hollow.text("table"),
-                               lambda: asc.Model(hollow).facts, lambda: _core.charts(hollow)])()
+                               lambda: asc.Model(hollow).info, lambda: _core.charts(hollow)])()
             else:
                 asc.Page(found["name"] if command == "info" else key, []).save(key if isinstance(key, int) else "page")
 
         return self._of_the_core(call), f"{what} of {command}: {_words([key, format_, width])}"
 
     def core(self, chance):
-        """What the package's own functions never pass to the module."""
+        """Call the extension module with arguments that the package never passes."""
         name = chance.choice(["run", "run", "compute_item", "compute_item", "spectrum_of", "attention_rank", "open_model", "open_in_memory",
                               "charts"])
         core = chance.choice(self.open)._core
@@ -251,13 +251,13 @@ class Asked:
         def quiet():
             try:
                 call()
-            except (AttributeError, RuntimeError, TypeError) as error:  # which the package keeps from its users
+            except (AttributeError, RuntimeError, TypeError) as error:  # errors that the package prevents
                 raise TypeError(f"in core: {error}") from None
 
         return quiet
 
     def show(self, chance, found):
-        """A table or a page in some of the ways that there are."""
+        """Display a table or a page in some ways."""
         if isinstance(found, asc.Page):
             repr(found), found._repr_html_(), found.notes
             return
@@ -271,7 +271,7 @@ class Asked:
 
 
 def _words(value):
-    """A value in short, whatever it is."""
+    """Return a short description of any value."""
     try:
         if isinstance(value, np.ndarray):
             return f"array {value.dtype} {value.shape} {value.strides}"

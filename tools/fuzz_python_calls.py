@@ -1,4 +1,4 @@
-"""The calls of fuzz_python.py: how they are made, and what of theirs is a fault."""
+"""How fuzz_python.py makes calls, and which results are errors."""
 
 import contextlib
 import gc
@@ -26,7 +26,7 @@ class Caller(Asked):
         raise Hostile
 
     def plan(self, chance):
-        """A call without arguments, and what it is in words."""
+        """Return a call without arguments, and its description."""
         kinds = [self.command] * 10 + [self.array, self.maps, self.opening, self.opening, self.core, self.core, self.table]
         call, text = chance.choice(kinds)(chance)
         if chance.random() < 0.08:
@@ -41,7 +41,7 @@ class Caller(Asked):
         return call, text
 
     def make(self, call, _):
-        """What was wrong with it, or nothing."""
+        """Return the error of a call, or None."""
         try:
             with warnings.catch_warnings(), contextlib.suppress(StopIteration):
                 warnings.simplefilter("ignore")
@@ -49,9 +49,9 @@ class Caller(Asked):
         except EXPECTED as error:
             text = self._said(error)
             if isinstance(error, asc.Error) and "\n" in text.strip():
-                return f"says more than a line: {text!r}"
+                return f"message of more than one line: {text!r}"
             if "incompatible function arguments" in text and "in core" not in text:
-                return f"says what only the package knows: {text!r}"
+                return f"message about internals: {text!r}"
         except BaseException:
             return traceback.format_exc()[-1500:]
         finally:
@@ -64,7 +64,7 @@ class Caller(Asked):
     def _said(error):
         try:
             return str(error)
-        except Exception:  # of what strange objects say
+        except Exception:  # str() of strange objects
             return ""
 
     # ---- How calls are made -----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Values that nobody would pass to a function, and values that somebody might."""
+"""Random values for fuzz_python.py: unusual objects, and plausible values."""
 
 import fractions
 import json
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Hostile(Exception):
-    """What strange objects raise."""
+    """The exception that strange objects raise."""
 
 
 STRINGS = [
@@ -24,16 +24,16 @@ METHODS = ["__index__", "__int__", "__float__", "__str__", "__repr__", "__fspath
            "state_dict", "to_str", "to_json_string", "detach", "submit", "_core", "config"]
 DTYPES = ["f2", "f4", "f8", "g", ">f4", "i1", "i4", "u8", "?", "c8", "O", "U3", "S2", "M8[s]", "V4", "f4,i2"]
 SIZES = [0, 1, 1, 2, 3, 5, 17, 64]
-MOST_ITEMS = 1000  # of a strange sequence
+MOST_ITEMS = 1000  # the length of a strange sequence
 
 
 def strange(chance):
-    """An object some of whose methods raise, or give what they should not."""
+    """An object whose methods may raise, or return invalid values."""
     def method(name, raises, given):
         def call(*asked, **_):
             if raises:
                 raise Hostile
-            # A sequence without an end would keep list() busy, too, until the memory is full.
+            # An infinite sequence would also keep list() busy until memory is exhausted.
             if name == "__getitem__" and isinstance(asked[-1], int) and asked[-1] >= MOST_ITEMS:
                 raise IndexError
             return given
@@ -98,7 +98,7 @@ def hostile(chance, depth=2):
 
 
 def mutated(chance, text):
-    """A text with a few of its characters or words changed."""
+    """Change a few characters or words of a text."""
     for _ in range(chance.choice([0, 1, 1, 2, 5])):
         at = chance.randrange(len(text) + 1)
         kind = chance.randrange(5)
@@ -108,7 +108,7 @@ def mutated(chance, text):
             text = text[:at] + chance.choice(['"', "{", "]", ":", ",", "-", "9" * 30, "1e400", "null", "[]", "\0", "é"]) + text[at:]
         elif kind == 2:
             text = text[:at]
-        else:  # a number for another
+        else:  # replaces one number by another
             digits = [index for index, letter in enumerate(text) if letter.isdigit()]
             if digits:
                 place = chance.choice(digits)
@@ -118,7 +118,7 @@ def mutated(chance, text):
 
 
 def mutated_json(chance, text):
-    """JSON with one value, somewhere, exchanged for another."""
+    """Replace one random value in a JSON text."""
     whole = json.loads(text)
     places = []
 

@@ -1,4 +1,4 @@
-"""The models that make_gguf_files.py writes, and what their tensors are called in GGUF files."""
+"""The models that make_gguf_files.py writes, and the names of their tensors in GGUF files."""
 
 from dataclasses import dataclass, field
 
@@ -30,10 +30,10 @@ class Case:
     name: str
     architecture: str
     weights: str = ""  # a folder of tests/data/forward; empty: `name`
-    variant: str = ""  # of its configs
+    variant: str = ""  # a variant of its config
     layers: str = "model.layers."
     names: dict = field(default_factory=lambda: LLAMA)
-    changed: dict = field(default_factory=dict)  # of config.json, where a GGUF file cannot say it
+    changed: dict = field(default_factory=dict)  # keys of config.json that a GGUF file cannot store
     types: tuple = ("f32", "f16")
 
 

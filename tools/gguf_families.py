@@ -1,6 +1,6 @@
-"""How llama.cpp's converter changes the tensors of each architecture.
+"""The changes that llama.cpp's converter makes to the tensors of each architecture.
 
-Source: ggml-org/llama.cpp, conversion/*.py. Names of tensors come from the `gguf` package's own map.
+Source: ggml-org/llama.cpp, conversion/*.py. Names of tensors come from the map in the `gguf` package.
 """
 
 import re
@@ -19,11 +19,11 @@ EXPERT = re.compile(r"(.*layers\.\d+)\.(\w+)\.experts\.(\d+)\.(\w+)\.weight$")
 class Case:
     name: str
     architecture: str
-    weights: str = ""  # a folder of tests/data/forward; empty: `name`
-    variant: str = ""  # of its configs
-    changed: dict = field(default_factory=dict)  # of config.json, where a GGUF file cannot say it; None: without that key
-    older: bool = False  # as converters of before 2025 wrote it
-    loads: bool = False  # transformers' own loader of GGUF files knows the architecture
+    weights: str = ""  # A folder of tests/data/forward. Empty: `name`.
+    variant: str = ""  # A variant of its config.
+    changed: dict = field(default_factory=dict)  # Keys of config.json that a GGUF file cannot store. None: without that key.
+    older: bool = False  # In the format of converters before 2025.
+    loads: bool = False  # Whether transformers' GGUF loader supports the architecture.
 
 
 def pairs_side_by_side(values: np.ndarray, heads: int) -> np.ndarray:
@@ -32,7 +32,7 @@ def pairs_side_by_side(values: np.ndarray, heads: int) -> np.ndarray:
 
 
 def stacked_experts(tensors: Tensors) -> Tensors:
-    """Those of one name in one tensor."""
+    """Stack the experts of each matrix in one tensor."""
     out, stacks = {}, {}
     for name, values in tensors.items():
         if found := EXPERT.match(name):
@@ -57,7 +57,7 @@ def older_mixtral(tensors: Tensors) -> Tensors:
 
 
 def blocks_of_heads(values: np.ndarray, heads: int, kv_heads: int) -> np.ndarray:
-    """All queries, all keys, all values, of those of each kv head."""
+    """Reorder queries, keys and values from groups per key/value head to blocks of all queries, all keys, all values."""
     head = values.shape[0] // (heads + 2 * kv_heads)
     runs = values.reshape(kv_heads, heads // kv_heads + 2, head, *values.shape[1:])
     rest = values.shape[1:]
@@ -72,7 +72,7 @@ def falcon_kv_heads(config: dict) -> int:
 
 
 def of_gpt_oss(tensors: Tensors, config: dict) -> Tensors:
-    """Of the 16-bit form, (E, inputs, outputs) with gates and ups in turn, or of MXFP4's (E, outputs, inputs)."""
+    """Split fused experts: 16-bit (E, inputs, outputs) with interleaved gate and up columns, or MXFP4 (E, outputs, inputs)."""
     out = {}
     for name, values in tensors.items():
         layer = name.split(".")[2] if ".layers." in name else ""
@@ -125,7 +125,7 @@ def of_bloom(tensors: Tensors, config: dict) -> Tensors:
 
 
 def of_text_model(tensors: Tensors, config: dict) -> Tensors:
-    """Other towers have a file of their own."""
+    """Keep only the text model. Other towers have separate files."""
     return {name.replace("model.language_model.", "model."): values for name, values in tensors.items()
             if "visual." not in name and "projector" not in name}
 
@@ -157,7 +157,7 @@ def of_lfm2(tensors: Tensors, config: dict) -> Tensors:
 
 
 def of_llama4(tensors: Tensors, config: dict) -> Tensors:
-    """Experts of (E, inputs, outputs), gates before ups."""
+    """Split experts of shape (E, inputs, outputs), with gate columns before up columns."""
     out = {}
     for name, values in tensors.items():
         if name.endswith("experts.gate_up_proj"):
@@ -172,7 +172,7 @@ def of_llama4(tensors: Tensors, config: dict) -> Tensors:
 
 
 def heads_in_turn(values: np.ndarray, config: dict, axis: int = 0) -> np.ndarray:
-    """Value heads that share a key head lie far apart: the first of each key head, then the second of each."""
+    """Reorder value heads: first the first value head of each key head, then the second one of each, and so on."""
     keys, heads = config["linear_num_key_heads"], config["linear_num_value_heads"]
     shape = values.shape
     split = values.reshape(*shape[:axis], keys, heads // keys, shape[axis] // heads, *shape[axis + 1:])
@@ -180,8 +180,9 @@ def heads_in_turn(values: np.ndarray, config: dict, axis: int = 0) -> np.ndarray
 
 
 def of_qwen_hybrid(tensors: Tensors, config: dict) -> Tensors:
-    """Rates of decay themselves, gains with 1 added. Of Qwen3-Next all queries, all keys, all values and all gates; of Qwen3.5 value heads
-    in another order."""
+    """Convert decay rates, add 1 to norm gains, and reorder the projections.
+
+    For Qwen3-Next, the order is all queries, all keys, all values, all gates. For Qwen3.5, the value heads are reordered."""
     keys = config["linear_num_key_heads"] * config["linear_key_head_dim"]
     out = {}
     for name, values in tensors.items():
@@ -256,7 +257,7 @@ def one_by_one(case: Case, name: str, values: np.ndarray, config: dict) -> np.nd
 
 
 def gguf_tensors(case: Case, tensors: Tensors, config: dict) -> Tensors:
-    """By their names in the file."""
+    """Return the tensors by their names in the file."""
     kinds = {name: kind for kind, name in gguf.MODEL_ARCH_NAMES.items()}
     blocks = config.get("num_hidden_layers", config.get("n_layer", config.get("n_layers")))
     names = gguf.get_tensor_name_map(kinds[case.architecture], blocks + config.get("num_nextn_predict_layers", 0))

@@ -1,11 +1,11 @@
-"""The keys of GGUF files that llama.cpp's converter writes of each architecture's config.json.
+"""The GGUF keys that llama.cpp's converter writes from the config.json of each architecture.
 
 Source: ggml-org/llama.cpp, conversion/*.py.
 """
 
 from gguf_families import ENCODERS, Case, falcon_kv_heads
 
-# Of config.json, and of the file after the architecture's name: the first that is there.
+# GGUF key without the architecture's name: possible keys of config.json, of which the first one present counts.
 WHOLE = {"context_length": ("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"),
          "embedding_length": ("hidden_size", "n_embd", "d_model"),
          "attention.head_count": ("num_attention_heads", "n_head", "n_heads"),
@@ -81,7 +81,7 @@ def latent_values(case: Case, config: dict) -> dict:
 
 
 def lfm2_mlp_width(config: dict) -> int:
-    """What config.json's is adjusted to."""
+    """Return the MLP size after the config's adjustment of intermediate_size."""
     width = config["intermediate_size"]
     if not config["block_auto_adjust_ff_dim"]:
         return width
@@ -113,7 +113,7 @@ def gguf_values(case: Case, config: dict) -> dict:
     blocks = config.get("num_hidden_layers", config.get("n_layer", config.get("n_layers")))
     drafts = config.get("num_nextn_predict_layers") or 0
     if case.architecture == "deepseek2":
-        drafts = 0  # they are skipped
+        drafts = 0  # the converter skips these layers
     width = first_of(config, WHOLE["embedding_length"])
     feed = first_of(config, ("intermediate_size", "ffn_hidden_size", "n_inner")) or 4 * width
     out = {"block_count": blocks + drafts, "feed_forward_length": feed}
@@ -155,7 +155,7 @@ def gguf_values(case: Case, config: dict) -> dict:
         out["ssm.inner_size"] = config["linear_value_head_dim"] * config["linear_num_value_heads"]
         out["full_attention_interval"] = config["layer_types"].index("full_attention") + 1
         if case.architecture == "qwen3next":
-            del out["expert_weights_norm"]  # the converter writes none
+            del out["expert_weights_norm"]  # the converter does not write it
     if case.architecture == "gemma4":
         out |= gemma4_values(config)
     if case.architecture == "stablelm":

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/activations/small.json: activations and head outputs of small models.
+"""Write tests/golden/activations/small.json: activations and head outputs of small models.
 
-The numbers are those of transformers in float64, seen by hooks: the stream that enters and leaves
-each layer, what its attention reads, and what each head's slice of the output projection makes of
-it. Needs torch and transformers. With --check it compares the file with what it would write.
+The values come from hooks on transformers in float64. They are the residual stream before and after
+each layer, the input of its attention, and the output of each head after the output projection.
+Needs torch and transformers. With --check, compare the file with the new values instead of writing it.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from transformers import AutoModel
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / "tests/golden/activations/small.json"
 
-# Where each kind of model has its layers, the input and the output projection of their attention,
-# and the norm, if any, between that projection and the stream.
+# Paths of the layers, and of the input and output projections of their attention, per kind of model.
+# Also the norm, if any, between the output projection and the residual stream.
 GPT2 = {"layers": "h", "input": "ln_1", "output": "attn.c_proj"}
 LLAMA = {"layers": "layers", "input": "input_layernorm", "output": "self_attn.o_proj"}
 GEMMA2 = LLAMA | {"norm": "post_attention_layernorm"}
@@ -34,7 +34,7 @@ MAGNITUDE, SHARE = 6.0, 0.06
 
 
 def head_outputs(model, place, layer, read):
-    """What each head adds to the stream: (heads, rows, width)."""
+    """Return the output that each head adds to the residual stream: (heads, rows, width)."""
     heads = model.config.num_attention_heads
     size = read.shape[-1] // heads
     projection = layer.get_submodule(place["output"])
@@ -46,7 +46,7 @@ def head_outputs(model, place, layer, read):
             for head in range(heads)
         ]
     )
-    if "norm" in place:  # RMS norm with gain 1 + weight, its scale that of the whole branch
+    if "norm" in place:  # RMSNorm with gain 1 + weight, scaled by the RMS of the whole attention output
         norm = layer.get_submodule(place["norm"])
         scale = (outputs.sum(0) ** 2).mean(-1, keepdim=True).add(norm.eps).sqrt()
         outputs = outputs * (1 + norm.weight) / scale
@@ -120,7 +120,7 @@ def main():
     if not parser.parse_args().check:
         TARGET.write_text(text)
     elif TARGET.read_text() != text:
-        raise SystemExit(f"{TARGET}: not what this writes")
+        raise SystemExit(f"{TARGET} is outdated")
 
 
 if __name__ == "__main__":

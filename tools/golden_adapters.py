@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes tests/data/adapters: tiny bases, LoRA adapters by PEFT, and every tensor that differs after PEFT has merged them.
+"""Make tests/data/adapters: tiny base models, LoRA adapters by PEFT, and all tensors that change when PEFT merges them.
 
     VENV/bin/python tools/golden_adapters.py
 
-Of tied bases merged.safetensors always has the head. Needs torch, transformers and peft.
+If the base is tied, merged.safetensors always contains the head. Needs torch, transformers and peft.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from adapter_cases import BASES, CASES, make_adapter, make_base, merged_tensors
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "tests/data/adapters"
-# Each other case goes the way of one of these; check_adapters.py runs all.
+# Each other case takes the same code path as one of these. check_adapters.py runs all cases.
 NOT_KEPT = {"gaussian", "eva", "orthogonal", "excluded_by_regex", "bias_lora_only", "scaled_by_half", "pissa_patterns", "dots"}
 
 shutil.rmtree(DATA, ignore_errors=True)

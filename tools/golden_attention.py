@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/attention/<case>.json: what `attention` must say of tiny checkpoints.
+"""Write tests/golden/attention/<case>.json: expected results of `attention` for tiny checkpoints.
 
     python tools/golden_attention.py
 
-The maps are those of transformers' eager attention in float32, on the checkpoints of tests/data/forward and tokens drawn
-at random; the measures are float64 NumPy (attention_measures.py). A second run gives the same bytes. Needs numpy, torch
-and transformers; no test needs them.
+Maps come from transformers' eager attention in float32, on the checkpoints of tests/data/forward and random tokens. The
+statistics are computed in float64 NumPy (attention_measures.py). A second run gives the same bytes. Needs numpy, torch
+and transformers, but tests do not.
 """
 
 import json
@@ -18,15 +18,15 @@ from attention_measures import even_map, repeated, rows_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA, GOLDEN = ROOT / "tests/data/forward", ROOT / "tests/golden/attention"
-CASES = {"gpt2": 16, "llama": 24, "gemma3": 16, "bert": 16, "gpt_oss": 16}  # tokens of each sequence: as many as have positions
+CASES = {"gpt2": 16, "llama": 24, "gemma3": 16, "bert": 16, "gpt_oss": 16}  # tokens per sequence: as many as the model has positions
 SEQUENCES = 3
-ASKED = ((0.9, False), (0.6, False), (0.9, True))  # energy, without the first key
-# Float32 maps of two programs differ by 1e-7: ranks and columns of what is clearer than this are the same.
+ASKED = ((0.9, False), (0.6, False), (0.9, True))  # energy, exclude the first token
+# Float32 maps of two programs differ by about 1e-7. Ranks and columns with a larger margin must be equal.
 CLEAR = 1e-5
 
 
 def maps_of(folder: Path, tokens: np.ndarray) -> np.ndarray:
-    """(sequences, layers, heads, T, T)."""
+    """Return maps (sequences, layers, heads, T, T)."""
     model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
     with torch.no_grad():
         attentions = model(input_ids=torch.from_numpy(tokens), output_attentions=True, use_cache=False).attentions
@@ -52,8 +52,8 @@ def main() -> None:
             if min(clear for *_, clear in runs) > CLEAR:
                 break
         else:
-            raise RuntimeError(f"{name}: no tokens whose ranks are clear")
-        # Of each layer, on a text whose second half repeats the first: what even attention gives.
+            raise RuntimeError(f"{name}: no tokens with unambiguous ranks")
+        # Per layer, on a text whose second half repeats the first: the uniform baseline.
         even = [even_map((layer > 0).any(axis=(0, 1))) for layer in np.moveaxis(maps, 1, 0)]
         nulls = [{"uniform_induction": repeated(layer, length // 2 - 1), "uniform_duplicate_token": repeated(layer, length // 2)}
                  for layer in even]

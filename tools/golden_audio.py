@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Writes tests/data/stacks/<case>/audio.safetensors, what encoders of sound must make of some, and tests/data/audio/: three
-sounds, extractors' configs, and what transformers' feature extractors make of them.
+"""Write tests/data/stacks/<case>/audio.safetensors (expected outputs of audio encoders) and tests/data/audio/.
+
+tests/data/audio/ has three audio files, configs of feature extractors, and the expected outputs of transformers' extractors.
 
     python tools/golden_audio.py
 
-The checkpoints are those of tools/golden_encoder_decoders_towers.py. audio.safetensors holds, for inputs N = 0, 1, ...:
-    input_values.N   [samples], or of Whisper [features, frames]
-    hidden_states.N  [L + 1, T, D], attentions.N [L, H, T, T], last.N [T, D], logits.N [T, V] where there is a head
-tests/data/audio holds NAME.wav, samples.npy, and <extractor>/expected.safetensors with NAME: [samples], or [features, frames] of the first
-frames alone (Whisper always makes 3000).
-All of it comes from transformers, eager and float32. Needs numpy, soundfile, torch, transformers and safetensors.
+The checkpoints are made by tools/golden_encoder_decoders_towers.py. audio.safetensors has, for inputs N = 0, 1, ...:
+    - input_values.N   [samples], or for Whisper [features, frames]
+    - hidden_states.N  [L + 1, T, D], attentions.N [L, H, T, T], last.N [T, D], logits.N [T, V] if there is a head
+
+tests/data/audio has NAME.wav, samples.npy, and <extractor>/expected.safetensors with NAME: [samples], or [features, frames] of
+only the first frames (Whisper always makes 3000).
+All values come from transformers, eager and float32. Needs numpy, soundfile, torch, transformers and safetensors.
 """
 
 import json

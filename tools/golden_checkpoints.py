@@ -1,8 +1,8 @@
-"""The tiny random checkpoints under tests/data: what they are and how they are written.
+"""The tiny random checkpoints under tests/data, and how they are written.
 
-Each case is a transformers model a few tens of kB in size whose shapes show what is peculiar to its family
-(head_dim that is not width / heads, fewer key/value heads, fused tensors, transposed storage, shared layers).
-The `-old` cases are rewritten by hand into the form that older files on the hub have.
+Each case is a transformers model of a few tens of kB. Its shapes exercise the special features of its family (head_dim that
+is not hidden_size / heads, fewer key/value heads, fused tensors, transposed storage, shared layers).
+The `-old` cases are converted by hand to the format of older files on the Hugging Face hub.
 """
 
 import json
@@ -17,13 +17,13 @@ import transformers
 from safetensors.torch import load_file, save_file
 from transformers.pytorch_utils import Conv1D
 
-SEED = 10  # one at which no expected rank hangs on rounding; make_golden.py checks it
+SEED = 10  # a seed for which no expected rank depends on rounding; make_golden.py checks this
 VOCABULARY = 40
 CONTEXT = 64
 WIDTH = 32
 MLP_WIDTH = 48
-PLAIN_MLP_WIDTH = 56  # without a gate; like the other no multiple of the width, and within the probe's 64 numbers
-# Nothing may depend on a default of transformers that could change: special tokens must also fit the vocabulary.
+PLAIN_MLP_WIDTH = 56  # MLP size without a gate; both sizes are not multiples of the hidden size, and fit into the probe's 64 numbers
+# Set every value whose default could change in transformers. Special tokens must also be within the vocabulary.
 TOKENS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 
 
@@ -34,27 +34,27 @@ class Case:
     config: dict
     dtype: torch.dtype = torch.float32
     shard_size: str | None = None
-    rewrite: Callable[[Path], None] | None = None  # turns the saved files into an older form
-    loads_back: bool = True  # whether transformers can still read the rewritten files
+    rewrite: Callable[[Path], None] | None = None  # converts the saved files to an older format
+    loads_back: bool = True  # whether transformers can still read the converted files
 
 
 # ---- Values -------------------------------------------------------------------------------------------------------
 
 def random_matrix(generator: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    """Decaying columns give a decaying spectrum; blocks of rows of unlike size make the heads differ."""
+    """Fill with random values. Columns decay, so that the spectrum decays, and blocks of rows differ, so that heads differ."""
     decay = 1.0 / (1.0 + 0.08 * np.arange(columns))
     scale = 0.2 + 0.05 * ((np.arange(rows) // 4 + generator.integers(5)) % 5)
     return generator.standard_normal((rows, columns)) * decay * scale[:, None]
 
 
 def random_vector(generator: np.random.Generator, name: str, size: int, current: torch.Tensor) -> np.ndarray:
-    """Norm gains stay near what the model starts them with (1, or 0 where the model computes 1 + gain)."""
+    """Keep norm gains close to their initial value (1, or 0 if the model computes 1 + gain)."""
     noise = 0.1 * generator.standard_normal(size)
     return noise if name.endswith("bias") else current.numpy() + noise
 
 
 def randomise(model: torch.nn.Module, seed: list[int]) -> None:
-    """Replaces every parameter. NumPy's generator, because its stream is the same on every machine."""
+    """Replace every parameter. NumPy's random numbers are the same on every machine."""
     generator = np.random.default_rng(seed)
     transposed = {id(module.weight) for module in model.modules() if isinstance(module, Conv1D)}
     for name, parameter in model.named_parameters():
@@ -84,7 +84,7 @@ def save(case: Case, model: torch.nn.Module, folder: Path) -> None:
     (folder / "generation_config.json").unlink(missing_ok=True)
 
 
-# ---- Older forms of the same files --------------------------------------------------------------------------------
+# ---- Older formats of the same files ------------------------------------------------------------------------------
 
 def write_config(folder: Path, config: dict) -> None:
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
@@ -101,7 +101,7 @@ def rewrite_tensors(folder: Path, change: Callable[[dict], dict]) -> None:
 
 
 def make_bert_old(folder: Path) -> None:
-    """As bert-base-uncased once was: LayerNorm.gamma/beta, and a config from before it named a dtype."""
+    """Convert to the original bert-base-uncased format: LayerNorm.gamma/beta, and a config without a dtype."""
     def rename(tensors: dict) -> dict:
         return {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor
                 for name, tensor in tensors.items()}
@@ -115,7 +115,7 @@ def make_bert_old(folder: Path) -> None:
 
 
 def make_gpt2_old(folder: Path) -> None:
-    """As the first GPT-2 files: no prefix, no output head, the causal mask stored with every layer."""
+    """Convert to the format of the first GPT-2 files: no prefix, no LM head, and the causal mask stored with every layer."""
     def add_masks(tensors: dict) -> dict:
         for layer in range(2):
             mask = torch.tril(torch.ones(CONTEXT, CONTEXT)).view(1, 1, CONTEXT, CONTEXT)
@@ -131,7 +131,7 @@ def make_gpt2_old(folder: Path) -> None:
 
 
 def make_llama_old(folder: Path) -> None:
-    """The keys of transformers 4, as in the Llama 3.2 files; head_dim is left to be derived."""
+    """Use the keys of transformers 4, as in the Llama 3.2 files, without head_dim, which must be derived."""
     config = read_config(folder)
     for key in ("dtype", "head_dim", "rope_parameters"):
         config.pop(key, None)
@@ -144,7 +144,7 @@ def make_llama_old(folder: Path) -> None:
 
 
 def vision_tensors(generator: np.random.Generator, dtype: torch.dtype) -> dict:
-    """Names that look like attention projections but belong to the image tower, which must not be taken for them."""
+    """Add names that look like attention projections but belong to the image tower, which must be ignored."""
     layer = "vision_tower.vision_model.encoder.layers.0."
     shapes = {
         "multi_modal_projector.mm_input_projection_weight": (16, WIDTH),
@@ -167,7 +167,7 @@ def vision_tensors(generator: np.random.Generator, dtype: torch.dtype) -> dict:
 
 
 def make_gemma3_multimodal(folder: Path) -> None:
-    """As the Gemma 3 files of 2025-03: the text model below `language_model.`, its config below `text_config`."""
+    """Convert to the Gemma 3 format of 2025-03: the text model below `language_model.`, its config below `text_config`."""
     def wrap(tensors: dict) -> dict:
         vision = vision_tensors(np.random.default_rng([SEED, 3]), torch.bfloat16)
         return {"language_model." + name: tensor for name, tensor in tensors.items()} | vision
@@ -187,7 +187,7 @@ def make_gemma3_multimodal(folder: Path) -> None:
                           "patch_size": 2, "vision_use_head": False}})
 
 
-# ---- The cases ----------------------------------------------------------------------------------------------------
+# ---- Cases --------------------------------------------------------------------------------------------------------
 
 def bert_like(**changes) -> dict:
     return TOKENS | {"vocab_size": VOCABULARY, "hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -196,7 +196,7 @@ def bert_like(**changes) -> dict:
 
 
 def roberta_like(**changes) -> dict:
-    # Positions start at pad + 1 = 2, so 66 rows serve 64 tokens, as 514 serve 512 in the real one.
+    # Positions start at pad + 1 = 2, so 66 rows are needed for 64 tokens, like 514 for 512 in the original model.
     return bert_like(pad_token_id=1, bos_token_id=0, max_position_embeddings=CONTEXT + 2, type_vocab_size=1,
                      layer_norm_eps=1e-5) | changes
 
@@ -247,7 +247,7 @@ CASES = [
     Case("albert", "AlbertForMaskedLM",
          bert_like(num_hidden_layers=4, num_hidden_groups=2, embedding_size=16)),
     Case("gpt2", "GPT2LMHeadModel", gpt2_like(n_inner=PLAIN_MLP_WIDTH)),
-    # No n_inner, as in the real one: the MLP is four times the width, here 64.
+    # No n_inner, as in the original model: the MLP size is four times the hidden size, here 64.
     Case("gpt2-old", "GPT2Model", gpt2_like(n_embd=16), rewrite=make_gpt2_old),
     Case("gpt_neox", "GPTNeoXForCausalLM",
          TOKENS | {"vocab_size": VOCABULARY, "hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -279,7 +279,7 @@ CASES = [
          TOKENS | {"vocab_size": VOCABULARY, "hidden_size": 16, "n_layer": 2, "n_head": 4, "seq_length": CONTEXT}, F16),
     Case("mpt", "MptForCausalLM",
          TOKENS | {"vocab_size": VOCABULARY, "d_model": 16, "n_layers": 2, "n_heads": 4, "max_seq_len": CONTEXT}, BF16),
-    # One key/value head, one for each head, groups.
+    # One key/value head, one per query head, or groups.
     Case("falcon", "FalconForCausalLM", falcon_like(), BF16),
     Case("falcon-per-head", "FalconForCausalLM", falcon_like(multi_query=False, alibi=True, parallel_attn=False), BF16),
     Case("falcon-groups", "FalconForCausalLM", falcon_like(new_decoder_architecture=True, num_kv_heads=2), BF16),

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/circuits/<case>.json: what `attnscope circuits` must say about the tiny checkpoints.
+"""Write tests/golden/circuits/<case>.json: expected results of `attnscope circuits` for the tiny checkpoints.
 
     python tools/golden_circuits.py [--only CASE]
     python tools/golden_circuits.py --trained FOLDER...
 
-The second writes tests/golden/circuits/trained/<folder's name>.json, circuits of the stored weights alone.
+The second form writes tests/golden/circuits/trained/<folder's name>.json: only circuits of the stored weights.
 
-Every circuit is multiplied out as a D x D matrix in float64, and every measure is taken from it by its definition. The
-matrices come from make_golden.py, which watches the transformers modules; biases, gains of norms and rotary
-frequencies are watched here in the same way.
+Every circuit is multiplied out as a D x D matrix in float64, and every measure is computed from its definition. The
+matrices come from make_golden.py, which observes the transformers modules. Biases, norm gains and rotary frequencies are
+observed here in the same way.
 """
 
 import argparse
@@ -33,10 +33,10 @@ SCORES = ("identity_cosine", "identity_scale", "identity_residual", "symmetry", 
 RANKS = ("energy_rank", "left_rank", "right_rank", "head_space_rank")
 
 
-# ---- What the modules add to their matrices -----------------------------------------------------------------------
+# ---- Biases, norm gains and rotary frequencies --------------------------------------------------------------------
 
 def observe_biases(model: torch.nn.Module) -> list[dict[str, np.ndarray]]:
-    """What Q, K and V answer to zero, (heads, d) for each layer. Call after observe(), which installs the recorder."""
+    """Return the outputs of Q, K and V for zero inputs, (heads, d) per layer. Call after observe(), which installs the recorder."""
     places = PLACES[model.config.model_type]
     width = model.config.hidden_size
     biases = []
@@ -49,9 +49,9 @@ def observe_biases(model: torch.nn.Module) -> list[dict[str, np.ndarray]]:
 
 
 def observe_gains(model: torch.nn.Module) -> list[np.ndarray | None]:
-    """For each layer the gain of the norm whose output is what its attention is given; None where there is no such norm.
+    """Return the gain of each layer's norm whose output is the attention input. None: there is no such norm.
 
-    On (1, -1, 1, …), which every kind of norm keeps as it is, a norm answers its gain.
+    The input (1, -1, 1, …) is unchanged by every kind of normalization, so the norm's output is its gain.
     """
     places = PLACES[model.config.model_type]
     width = model.config.hidden_size
@@ -84,19 +84,19 @@ def observe_gains(model: torch.nn.Module) -> list[np.ndarray | None]:
 
 
 def inside_norms(attention: torch.nn.Module) -> torch.nn.Module:
-    """ESM's module has the norm of its input in it."""
+    """Return the inner module of ESM's attention, because the outer one contains the norm of its input."""
     return attention.self if type(attention).__name__ == "EsmAttention" else attention
 
 
 def exact_gain(norm: torch.nn.Module, observed: np.ndarray) -> np.ndarray:
-    """Some norms compute in float32 whatever they are given: the float64 gain is the one that fits what they answer."""
+    """Return the gain in float64. Some norms always compute in float32, so the observed gain only selects the formula."""
     fitting = [gain for gain in (norm.weight.numpy(), 1 + norm.weight.numpy()) if np.allclose(gain, observed, atol=1e-5)]
-    assert len(fitting) == 1, "a gain that is neither the weight nor 1 + the weight"
+    assert len(fitting) == 1, "the gain is neither the weight nor 1 + the weight"
     return fitting[0]
 
 
 def rope_frequencies(model: torch.nn.Module, layer: int) -> np.ndarray | None:
-    """In float64 from the parameters that transformers read; checked against the float32 ones that it computes."""
+    """Compute the frequencies in float64 from transformers' parameters. Check them against transformers' float32 values."""
     rotary = next((m for m in model.modules() if type(m).__name__.endswith("RotaryEmbedding")), None)
     if rotary is None or getattr(model.config, "alibi", False):
         return None
@@ -121,12 +121,12 @@ def rope_frequencies(model: torch.nn.Module, layer: int) -> np.ndarray | None:
         between = (1 - smooth) * frequencies / factor + smooth * frequencies
         frequencies = np.where(waves > context / low, frequencies / factor,
                                np.where(waves < context / high, frequencies, between))
-    assert np.allclose(frequencies, getattr(rotary, buffer).numpy(), rtol=1e-6, atol=0), "other frequencies"
+    assert np.allclose(frequencies, getattr(rotary, buffer).numpy(), rtol=1e-6, atol=0), "different frequencies"
     return frequencies
 
 
 def rotation(frequencies: np.ndarray, head_dim: int, offset: int) -> np.ndarray:
-    """R with R x = x cos + rotate_half(x) sin on the first 2 n dimensions."""
+    """Return R with R x = x cos + rotate_half(x) sin on the first 2 n dimensions."""
     pairs = len(frequencies)
     matrix = np.eye(head_dim)
     for pair, angle in enumerate(offset * frequencies):
@@ -152,7 +152,7 @@ def rounded(value: float | None) -> float | None:
 
 
 def measures(left: np.ndarray, right: np.ndarray) -> list:
-    """left.T @ right; RANKS at each threshold, then SCORES."""
+    """Compute the measures of left.T @ right: RANKS at each threshold, then SCORES."""
     product = left.T @ right
     square = product.shape[0] == product.shape[1]
     head_space = ranks(spectrum(right @ left.T)) if square else [None] * len(THRESHOLDS)
@@ -176,7 +176,7 @@ def measures(left: np.ndarray, right: np.ndarray) -> list:
 
 
 class Variant:
-    """One layer's per-head factors, as `--fold-norm`, `--with-bias` and `--rope-offset` make them."""
+    """One layer's per-head factors with the options `--fold-norm`, `--with-bias` and `--rope-offset`."""
 
     def __init__(self, layer, biases, gain, frequencies, fold=False, bias=False, offset=0):
         heads = {name: [part.matrix for part in layer.heads[name]] for name in "qkvo"}
@@ -207,7 +207,7 @@ class Variant:
 
 
 def composition(variants: list[Variant]) -> list:
-    """earlier layer, later layer, kind, then a score for each later head and earlier head."""
+    """Return rows of earlier layer, later layer, kind, and a score per later head and earlier head."""
     found = []
     norm = np.linalg.norm
     for later in range(len(variants)):
@@ -264,7 +264,7 @@ def trained_figures(folder: Path) -> dict:
 
 
 def load_as_written(case: Case) -> torch.nn.Module:
-    """Files that transformers does not read back hold the numbers of those before they were rewritten."""
+    """Load a case's model. If transformers cannot read its files back, save readable files with the same values."""
     if case.loads_back:
         return load(case, DATA / case.name)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/circuits/scaled/figures.json: `circuits --rope-offset` where rotary positions are scaled.
+"""Write tests/golden/circuits/scaled/figures.json: `circuits --rope-offset` with scaled rotary positions.
 
     python tools/golden_circuits_scaled.py
 
-The checkpoints are those of tests/data/forward, with the configs named below. Frequencies, and what cosines and sines are
-multiplied by, are the float32 ones that the transformers module has after a text just long enough for the offset; all
-else is float64, as in golden_circuits.py.
+The checkpoints are those of tests/data/forward with the configs named below. Frequencies and the factor of cosines and sines
+are the float32 values of the transformers module after a text just long enough for the offset. Everything else is
+float64, as in golden_circuits.py.
 """
 
 import json
@@ -21,11 +21,11 @@ from observed_linear_maps import observe
 
 VARIANTS = (("llama", "linear"), ("llama", "llama3"), ("llama", "dynamic"), ("llama", "yarn"), ("llama", "yarn-mscale"),
             ("llama", "longrope"), ("phi3", "longrope"), ("gpt_neox", "dynamic"), ("gpt_neox", "yarn"))
-OFFSETS = (-3, 21)  # within the original lengths of dynamic and longrope, and past them
+OFFSETS = (-3, 21)  # within the original context lengths of dynamic and longrope, and beyond them
 
 
 def turned(frequencies: np.ndarray, gain: float, head_dim: int, offset: int) -> np.ndarray:
-    """R_offset: what the dimensions that turn are multiplied by is there for queries and for keys."""
+    """Return the rotation by `offset`. The gain applies to queries and to keys, so rotary dimensions are scaled by its square."""
     matrix = circuits.rotation(frequencies, head_dim, offset)
     matrix[: 2 * len(frequencies)] *= gain**2
     return matrix

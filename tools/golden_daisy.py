@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/data/forward/daisy_gpt2*/: tiny daisy-wee GPT2Core checkpoints and what the forward pass must make of them.
+"""Write tests/data/forward/daisy_gpt2*/: tiny daisy-wee GPT2Core checkpoints and their expected forward pass.
 
     python tools/golden_daisy.py
-    python tools/golden_daisy.py --convert CHECKPOINT.pt FOLDER   (config.json and model.safetensors of a real one)
+    python tools/golden_daisy.py --convert CHECKPOINT.pt FOLDER   (config.json and model.safetensors of a real checkpoint)
     python tools/golden_daisy.py --compare FOLDER EXPECTED.safetensors
 
-(`tools/make_golden.py` calls it too.) The expected values, in the form of golden_forward.py's, are computed here, in
-float64 on the stored values with float32 rotary tables. No transformers class exists for these models.
+(`tools/make_golden.py` calls it too.) The expected values, in the format of golden_forward.py, are computed here from the
+stored values in float64, with float32 rotary tables. transformers has no class for these models.
 Source: jonathanmiddleton/daisy-wee, models/gpt2, commit d1eb5d6951505418c663f530db8cf79db545357a.
 """
 
@@ -25,7 +25,7 @@ from safetensors.torch import load_file as read_tensors
 from safetensors.torch import save_file as save_tensors
 
 EPSILON = 1.1920929e-07
-SCORE_SCALE = 0.12  # whatever head_dim is
+SCORE_SCALE = 0.12  # independent of head_dim
 ROTARY_BASE = 1024
 
 
@@ -44,7 +44,7 @@ class Shape:
 
 
 CASES = (
-    Shape("daisy_gpt2", layers=4, heads=3, head_dim=4),  # one frequency that is not zero
+    Shape("daisy_gpt2", layers=4, heads=3, head_dim=4),  # one nonzero frequency
     Shape("daisy_gpt2-6", layers=6, heads=2, head_dim=8),
     Shape("daisy_gpt2-8", layers=8, heads=1, head_dim=16),  # two layers without value embeddings
     Shape("daisy_gpt2-16", layers=16, heads=2, head_dim=4),  # two skips
@@ -58,7 +58,7 @@ def norm(x: np.ndarray) -> np.ndarray:
 
 
 def skip_sources(layers: int) -> dict[int, int]:
-    """Layer -> the earlier layer whose output is added to its input."""
+    """Map each layer to the earlier layer whose output is added to its input."""
     count, centre = max(1, layers // 8), layers // 2
     gap = max(1, layers // (2 * (count + 1)))
     pairs = {centre - count + step - 1: centre - count + step - 1 - step * gap for step in range(1, count + 1)}
@@ -70,7 +70,7 @@ def value_tables(layers: int) -> list[int | None]:
 
 
 def rotary_tables(tokens: int, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin [T, d / 2]: half of the frequencies are zero. float32, as the model keeps them."""
+    """Return cos and sin [T, d / 2]. Half of the frequencies are zero. The model keeps them in float32."""
     turning = head_dim // 4
     exponents = np.arange(turning, dtype=np.float32) / np.float32(max(1, turning - 1))
     frequencies = np.concatenate([np.float32(1 / ROTARY_BASE) ** exponents,
@@ -80,14 +80,14 @@ def rotary_tables(tokens: int, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rotated(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-    """x [T, H, d]; the halves of a head turn the other way round than Llama's."""
+    """Rotate x [T, H, d]. The halves of a head rotate in the opposite direction to Llama's."""
     first, second = np.split(x, 2, axis=-1)
     cos, sin = cos[:, None], sin[:, None]
     return np.concatenate([first * cos + second * sin, second * cos - first * sin], axis=-1)
 
 
 def attention(q: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """[H, T, T] of [T, H, d]."""
+    """Return the attention maps [H, T, T] for inputs [T, H, d]."""
     scores = SCORE_SCALE * np.einsum("ihd,jhd->hij", q, k)
     scores[:, ~np.tri(len(q), dtype=bool)] = -np.inf
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -118,7 +118,7 @@ def forward(tensors: dict[str, np.ndarray], shape: Shape, ids: np.ndarray) -> di
         x = x + hidden @ tensors[f"blocks.{layer}.mlp.proj_w"].T
         states.append(x)
         maps.append(weights)
-    logits = norm(x) @ tensors["lm_head_w"][:shape.vocabulary].T  # the rows after these are padding
+    logits = norm(x) @ tensors["lm_head_w"][:shape.vocabulary].T  # the remaining rows are padding
     return {"logits": logits, "hidden_states": np.stack(states), "attentions": np.stack(maps)}
 
 
@@ -137,7 +137,7 @@ def random_tensors(shape: Shape) -> dict[str, torch.Tensor]:
     width, layers = shape.width, shape.layers
     padded = -(-shape.vocabulary // 128) * 128
     lambdas = torch.tensor([0.8, 0.4] * layers + [0.7, 0.5] * layers, dtype=torch.float64)
-    matrices = {"embed.weight": normal(0.003, shape.vocabulary, width)}  # small, so that the norm's epsilon shows
+    matrices = {"embed.weight": normal(0.003, shape.vocabulary, width)}  # small, so that the norm's epsilon matters
     matrices |= {f"value_embeds.{table}.weight": normal(1.0, shape.vocabulary, width) for table in range(3)}
     for layer in range(layers):
         matrices[f"blocks.{layer}.attn.qkvo_w"] = normal(width**-0.5, 4, width, width)
@@ -162,7 +162,7 @@ def make(shape: Shape) -> None:
     save_tensors(random_tensors(shape), folder / "model.safetensors")
     config, out = hyperparameters(shape), Variants()
     out.add_config("", config | {"max_seq_len": shape.context})
-    # Files until 2025-10-15 have two lengths, the larger of which is the context.
+    # Files before 2025-10-15 have two lengths. The larger one is the context length.
     older = {"training_sequence_length": shape.context // 2, "val_seq_len": shape.context}
     out.add_config("", config | older, "old")
     generator = np.random.default_rng([SEED, shape.layers, 1])

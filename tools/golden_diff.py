@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes tests/data/diff: two tiny models, and expected.json, what `diff` must say of them by NumPy in float64.
+"""Make tests/data/diff: two tiny models, and expected.json: the expected results of `diff`, from NumPy in float64.
 
     .venv/bin/python tools/golden_diff.py
 
-Each matrix changed in a way of its own; see changed(). Singular vectors are NumPy's SVD of the stored values, where attnscope takes
-eigenvectors of Gram matrices; angles are by sines and cosines, the null by a sum over Marchenko and Pastur's density. No figure may
-hang on rounding, which the script checks. Needs numpy alone; a second run gives the same bytes.
+Each matrix is changed in a different way: see changed(). Singular vectors come from NumPy's SVD of the stored values, while attnscope
+uses eigenvectors of Gram matrices. Angles use sines and cosines, and the random baseline is a sum over the Marchenko–Pastur density.
+The script checks that no result depends on rounding. Needs only numpy. A second run gives the same bytes.
 """
 
 import json
@@ -17,7 +17,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests/data/diff"
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD, MLP, WORDS = 2, 16, 4, 2, 4, 24, 10
-ENERGY = (0.6, 0.9, 0.99)  # spaces are those of the first
+ENERGY = (0.6, 0.9, 0.99)  # subspaces use the first value
 SHAPES = {"self_attn.q_proj": (HEADS * HEAD, WIDTH), "self_attn.k_proj": (KV_HEADS * HEAD, WIDTH),
           "self_attn.v_proj": (KV_HEADS * HEAD, WIDTH), "self_attn.o_proj": (WIDTH, HEADS * HEAD),
           "mlp.gate_proj": (MLP, WIDTH), "mlp.up_proj": (MLP, WIDTH), "mlp.down_proj": (WIDTH, MLP)}
@@ -29,7 +29,7 @@ CONFIG = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hid
 # ---- The models -----------------------------------------------------------------------------------------------------
 
 def as_bfloat16(values):
-    """Cut, not rounded: it is what the file holds that counts."""
+    """Truncate to bfloat16 without rounding. Only the values in the file matter."""
     return (values.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
 
 
@@ -53,7 +53,7 @@ def base_model(random):
         for module, shape in SHAPES.items():
             decay = 0.8 ** np.arange(shape[1])
             out[f"model.layers.{layer}.{module}.weight"] = random.standard_normal(shape) * random.permutation(decay)
-    out["model.layers.1.self_attn.k_proj.weight"] *= 0  # nothing to be a share of
+    out["model.layers.1.self_attn.k_proj.weight"] *= 0  # zero weights, so there is no relative change
     out["model.layers.1.self_attn.v_proj.weight"][:, 8:] = 0
     out["model.layers.1.self_attn.v_proj.weight"][4:] = 0
     return {name: as_bfloat16(values) for name, values in out.items()}
@@ -67,35 +67,35 @@ def changed(base, random):
         return out[f"model.layers.{layer}.{module}.weight"]
 
     out["model.embed_tokens.weight"][3] += 0.25
-    at(0, "self_attn.q_proj")[:] += noise((16, 2)) @ noise((2, 16)) / 16  # as LoRA does
-    at(0, "self_attn.k_proj")[HEAD:] += noise((HEAD, WIDTH)) / 8  # of its second head alone; W_V stays as it is
+    at(0, "self_attn.q_proj")[:] += noise((16, 2)) @ noise((2, 16)) / 16  # a low-rank change, like LoRA
+    at(0, "self_attn.k_proj")[HEAD:] += noise((HEAD, WIDTH)) / 8  # only the second head; W_V is unchanged
     at(0, "self_attn.o_proj")[:] += noise((16, 16)) / 64
-    at(0, "mlp.gate_proj")[:] *= 33 / 32  # the same space
-    at(0, "mlp.up_proj")[:, 5] += noise(MLP) / 8  # of one input
+    at(0, "mlp.gate_proj")[:] *= 33 / 32  # the same subspace
+    at(0, "mlp.up_proj")[:, 5] += noise(MLP) / 8  # one input
     at(0, "mlp.down_proj")[2, 7] += 0.5
     at(1, "self_attn.q_proj")[:] = 0
     at(1, "self_attn.k_proj")[:] = noise((8, 16)) / 16
-    at(1, "self_attn.v_proj")[4:, 8:] = noise((4, 8)) / 4  # beside all that the base reads and writes
+    at(1, "self_attn.v_proj")[4:, 8:] = noise((4, 8)) / 4  # outside of the row and column spaces of the base
     at(1, "self_attn.o_proj")[0, 0] = np.inf
-    at(1, "mlp.gate_proj")[:] += noise((MLP, WIDTH)) * 2.0 ** -17  # a float32 difference would have few digits
+    at(1, "mlp.gate_proj")[:] += noise((MLP, WIDTH)) * 2.0 ** -17  # a float32 difference would lose most digits
     at(1, "mlp.up_proj")[:] += noise((MLP, WIDTH)) * 0.7 ** np.arange(WIDTH) / 8
     at(1, "mlp.down_proj")[:] += noise((WIDTH, MLP)) * 0.9 ** np.arange(MLP) / 32
     return {name: values.astype(np.float32) for name, values in out.items()}
 
 
-# ---- What is to be said of them -----------------------------------------------------------------------------------------
+# ---- Expected results ---------------------------------------------------------------------------------------------------
 
 def energy_ranks(values):
     shares = np.cumsum(values ** 2) / max(np.sum(values ** 2), 1e-300)
     ranks = {}
     for energy in ENERGY:
-        assert values[0] == 0 or np.abs(shares - energy).min() > 1e-6, "a rank hangs on rounding"
+        assert values[0] == 0 or np.abs(shares - energy).min() > 1e-6, "a rank depends on rounding"
         ranks[str(energy)] = 0 if values[0] == 0 else int(np.searchsorted(shares, energy)) + 1
     return ranks
 
 
 def null_ranks(shape):
-    """Squared singular values of random numbers by their density sqrt((b - x)(x - a)) / x, from the largest down."""
+    """Return the energy ranks of a random matrix by its singular-value density sqrt((b - x)(x - a)) / x, from the largest value down."""
     ratio = min(shape) / max(shape)
     low, high = (1 - ratio ** 0.5) ** 2, (1 + ratio ** 0.5) ** 2
     edges = low + (high - low) * ((1 + np.cos(np.linspace(0, np.pi, 200_001))) / 2) ** 2
@@ -111,7 +111,7 @@ def null_ranks(shape):
 
 
 def space(own, base):
-    """Of orthonormal columns."""
+    """Compare the subspaces of two orthonormal bases."""
     small, large = sorted((own, base), key=lambda basis: basis.shape[1])
     inside = large @ (large.T @ small)
     cosine = np.linalg.svd(large.T @ small, compute_uv=False).max()
@@ -121,9 +121,9 @@ def space(own, base):
 
 
 def leading(factors, rank):
-    """Left and right vectors, that a small error of the matrix would not turn."""
+    """Return the leading left and right singular vectors. Check that small errors of the matrix cannot change their span."""
     left, values, right = factors
-    assert rank == len(values) or values[rank] ** 2 < 0.99 * values[rank - 1] ** 2, "a space hangs on rounding"
+    assert rank == len(values) or values[rank] ** 2 < 0.99 * values[rank - 1] ** 2, "a subspace depends on rounding"
     return left[:, :rank], right[:rank].T
 
 

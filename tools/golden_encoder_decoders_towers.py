@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/data/stacks/<case>/: tiny encoder-decoders, towers of texts and images, encoders of images and sound.
+"""Write tests/data/stacks/<case>/: tiny encoder-decoders, text and image towers, image and audio encoders.
 
     python tools/golden_encoder_decoders_towers.py [CASE...]
 
-Each folder is a checkpoint that transformers saved, random but for its gains, and golden.json: the singular values of what the
-attention and MLP of every stack hold, in float64, taken from the modules of the loaded model, and cut into heads here. Needs numpy,
-torch, transformers and safetensors; no test needs them.
+Each folder has a checkpoint saved by transformers, random except for its gains, and golden.json. The latter has the singular values
+of the attention and MLP matrices of every stack in float64. They are taken from the modules of the loaded model and split into
+heads here. Needs numpy, torch, transformers and safetensors, but tests do not.
 """
 
 import json
@@ -36,7 +36,7 @@ WITHOUT_RATIO = {key: value for key, value in IMAGES.items() if key != "intermed
 WHISPER = {key: value for key, value in TWO_SIDES.items() if key != "max_position_embeddings"} | dict(
     num_mel_bins=4, max_source_positions=10, max_target_positions=8, bos_token_id=0, eos_token_id=2, decoder_start_token_id=0)
 
-# Where each stack's layers are, and its matrices in a layer.
+# Paths of each stack's layers, and of the matrices in a layer.
 T5_MLP = ("layer.{last}.DenseReluDense.wi_0", "layer.{last}.DenseReluDense.wi_1", "layer.{last}.DenseReluDense.wo")
 PLAIN_T5_MLP = (None, "layer.{last}.DenseReluDense.wi", "layer.{last}.DenseReluDense.wo")
 
@@ -113,7 +113,7 @@ def weight_of(layer, path):
 
 
 def heads_of(layer, attention):
-    """How many heads the attention's own module has."""
+    """Return the number of heads according to the attention module."""
     module = layer.get_submodule(attention[0].rsplit(".", 1)[0])
     names = ("num_heads", "n_heads", "num_attention_heads")
     return next(getattr(module, name) for name in names if hasattr(module, name))
@@ -162,7 +162,7 @@ def make(case):
         for number, layer in enumerate(model.get_submodule(path)):
             rows += rows_of(stack, number, layer, attention, mlp)
     text = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
-    with safe_open(folder / "model.safetensors", "np") as saved:  # which leaves out waves that are computed
+    with safe_open(folder / "model.safetensors", "np") as saved:  # transformers does not save computed sinusoidal positions
         absent = [name for name, _ in model.named_parameters() if "embed_positions" in name and name not in saved.keys()]
     parameters = sum(parameter.numel() for name, parameter in model.named_parameters() if name not in absent)
     (folder / "golden.json").write_text(f'{{"parameters": {parameters}, "rows": [\n{text}]}}\n')

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/families/<case>.json: singular values of what heads and experts do, as transformers' own modules show it.
+"""Write tests/golden/families/<case>.json: singular values of heads and experts, observed in transformers' modules.
 
     python tools/golden_families.py [CASE...]
 
-The checkpoints are those of tests/data/forward. Queries, keys, values and outputs are observed on unit vectors (observed_linear_maps.py);
-experts are taken from the stacks that transformers makes of them when it loads. All of it is float64. Needs numpy, torch, transformers
-and safetensors; no test needs them.
+The checkpoints are those of tests/data/forward. Queries, keys, values and outputs are observed on unit vectors (observed_linear_maps.py).
+Experts are taken from the stacked tensors that transformers makes when it loads a model. Everything is float64. Needs numpy, torch,
+transformers and safetensors, but tests do not.
 """
 
 import json
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA, GOLDEN = ROOT / "tests/data/forward", ROOT / "tests/golden/families"
 DIGITS = 10
 
-# Class of a layer, the module whose forward splits heads, and the one that joins them.
+# Class of a layer, the module whose forward splits heads, and the module that joins them.
 SELF = ("self_attn", "self_attn.o_proj")
 CASES = {
     "arcee": ("ArceeDecoderLayer", *SELF), "codegen": ("CodeGenBlock", "attn", "attn.out_proj"),
@@ -45,7 +45,7 @@ CASES = {
     "ernie4_5_moe": ("Ernie4_5_MoeDecoderLayer", *SELF), "qwen3_next": ("Qwen3NextDecoderLayer", *SELF),
     "lfm2": ("Lfm2DecoderLayer", "self_attn", "self_attn.out_proj"),
 }
-# Of queries and keys, under the names that families give them.
+# Norms of queries and keys, under each family's names.
 NORMS = ("q_layernorm", "k_layernorm", "query_layernorm", "key_layernorm")
 
 
@@ -63,7 +63,7 @@ def attention_rows(number: int, layer: torch.nn.Module, places: Places, width: i
     heads = observe_inputs(attention, width)
     value_dim = len(heads["v"][0].probed)
     heads["o"] = observe_output(attention, layer.get_submodule(places.output), len(heads["q"]), value_dim, width)
-    if type(attention).__name__ == "Qwen3NextAttention":  # its output gate halves what a stream of zeros gave
+    if type(attention).__name__ == "Qwen3NextAttention":  # for a zero input, its output gate has the value 1/2
         heads["o"] = [Linear(2 * part.matrix, 2 * part.probed) for part in heads["o"]]
     seen = Layer(heads, {})
     rows = []
@@ -78,9 +78,9 @@ def attention_rows(number: int, layer: torch.nn.Module, places: Places, width: i
 
 
 def stacks_of(experts: torch.nn.Module, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """gate, up, down of every expert, each (E, outputs, inputs)."""
+    """Return gate, up and down of every expert, each (E, outputs, inputs)."""
     gate_up, down = (getattr(experts, name).detach().numpy() for name in ("gate_up_proj", "down_proj"))
-    if type(experts).__name__ == "GptOssExperts":  # x W, gate and up by turns
+    if type(experts).__name__ == "GptOssExperts":  # computes x W, with gate and up columns interleaved
         gate_up, down = gate_up.transpose(0, 2, 1), down.transpose(0, 2, 1)
         return gate_up[:, ::2], gate_up[:, 1::2], down
     gate, up = np.split(gate_up, 2, axis=1)

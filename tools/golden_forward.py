@@ -1,27 +1,28 @@
 #!/usr/bin/env python3
-"""Writes tests/data/forward/<case>/: tiny checkpoints and what the forward pass must make of them.
+"""Write tests/data/forward/<case>/: tiny checkpoints and their expected forward pass.
 
     python tools/golden_forward.py [--only CASE] [--check]
 
-(`tools/make_golden.py` calls it too.) A second run gives the same bytes. Needs numpy, torch, transformers and safetensors;
-no test needs them. `--check` also runs everything in float64 and prints how far float32 is from it.
+(`tools/make_golden.py` calls it too.) A second run gives the same bytes. Needs numpy, torch, transformers and safetensors, but
+tests do not. `--check` also runs everything in float64 and prints the float32 errors.
 
-One folder is one file of weights, model.safetensors, with one or more configs to read it by. golden_variants.py describes
-their files. config.json has the spelling of transformers 5; a config of spelling "old" omits keys that have a default.
+Each folder has one weights file, model.safetensors, and one or more configs for it. golden_variants.py describes
+the files. config.json is in the format of transformers 5. A config with spelling "old" omits keys that have a default.
 The expected tensors of a variant, for inputs N = 0, 1, ...:
-    tokens.N         [T] int32
-    logits.N         [T, V] float32; absent where the checkpoint has no head
-    hidden_states.N  [L + 1, T, D] float32, as transformers gives them: the last after the final norm
-    attentions.N     [L, H, T, T] float32, after softmax; of layers that attend alone
-Where the last hidden state is narrower than D (OPT with projections), hidden_states.N has L entries and
-last_hidden_state.N [T, E] the last. The metadata's "batches", a JSON list such as [[2, 3]], says which inputs of the main
-variant were run together, padded on the right and masked; only real rows are written.
-    routing.tokens [200] int32, routing.experts [layers, 200, k] uint8, routing.weights float32
-                     of MoE models: the experts that each MoE layer chooses for these tokens
-    generated.prompt [T], generated.tokens [N] int32
-                     what generate() writes with its cache, of a few variants
+    - tokens.N         [T] int32
+    - logits.N         [T, V] float32; absent if the checkpoint has no head
+    - hidden_states.N  [L + 1, T, D] float32, as returned by transformers: the last one is after the final norm
+    - attentions.N     [L, H, T, T] float32, after the softmax; only of layers with attention
 
-All of it comes from transformers, eager and float32, loading the files as written, a fresh model for every input.
+If the last hidden state is narrower than D (OPT with projections), hidden_states.N has L entries and
+last_hidden_state.N [T, E] is the last one. The metadata key "batches", a JSON list such as [[2, 3]], lists inputs of the main
+variant that were run together, padded on the right and masked. Only the rows of tokens are written.
+    - routing.tokens [200] int32, routing.experts [layers, 200, k] uint8, routing.weights float32
+                     MoE models: the experts that each MoE layer selects for these tokens
+    - generated.prompt [T], generated.tokens [N] int32
+                     some variants: the output of generate() with its cache
+
+All values come from transformers, eager and float32, which loads the written files into a new model for every input.
 """
 
 import argparse
@@ -33,7 +34,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may come from the network
+os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may be downloaded
 
 import numpy as np
 import torch
@@ -48,7 +49,7 @@ from torch.overrides import TorchFunctionMode
 
 FORWARD = Path(__file__).resolve().parent.parent / "tests" / "data" / "forward"
 SIZE_LIMIT = 24_000_000
-# Variants of texts that are written, too: where a longer text turns the keys of earlier tokens otherwise, and with windows.
+# Variants with generated text: those in which a longer text changes the rotation of earlier keys, and those with windows.
 ROUTED = 200  # tokens
 GENERATES = {("llama", "dynamic"), ("gpt_neox", "dynamic"), ("phi3", "longrope"), ("phi3", "longrope-su"),
              ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", ""), ("bloom", ""), ("mpt", ""), ("falcon-rw", ""),
@@ -56,7 +57,7 @@ GENERATES = {("llama", "dynamic"), ("gpt_neox", "dynamic"), ("phi3", "longrope")
              ("deepseek_v32-selects", ""), ("glm_moe_dsa-selects", "shared"), ("gemma4", ""), ("gemma4-same-matrix", "")}
 PROMPT, WRITTEN = 6, 24  # tokens
 WITHOUT_MAPS = 1e-4
-FLOAT32_ERROR = 5e-6  # of the largest value: what float32 itself may err by, where tests allow 2e-5
+FLOAT32_ERROR = 5e-6  # relative to the largest value: the accepted error of float32 itself; tests allow 2e-5
 
 
 def load(case: Case, weights: Path, config: dict, attention: str = "eager") -> torch.nn.Module:
@@ -64,7 +65,7 @@ def load(case: Case, weights: Path, config: dict, attention: str = "eager") -> t
         shutil.copy(weights, Path(folder) / "model.safetensors")
         write_config(Path(folder) / "config.json", config)
         model_class = getattr(transformers, case.model)
-        # The quicker ways to run experts refuse float64.
+        # The faster expert implementations do not support float64.
         eager = {"experts_implementation": "eager"} if model_class._can_set_experts_implementation() else {}
         model, info = model_class.from_pretrained(
             folder, dtype=torch.float32, attn_implementation=attention, output_loading_info=True, **eager)
@@ -73,7 +74,7 @@ def load(case: Case, weights: Path, config: dict, attention: str = "eager") -> t
 
 
 class InFloat64(TorchFunctionMode):
-    """Takes out the steps that modules do in float32 whatever their dtype; rotary tables stay float32."""
+    """Override conversions to float32 that modules do for every dtype. Rotary tables stay float32."""
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         keywords = dict(keywords or {})
         wide = arguments and isinstance(arguments[0], torch.Tensor) and arguments[0].dtype == torch.float64
@@ -86,7 +87,7 @@ class InFloat64(TorchFunctionMode):
 
 
 def outputs(model: torch.nn.Module, texts: list[np.ndarray], pad: int | None) -> list[dict[str, np.ndarray]]:
-    """Of each text its own rows. Several texts are one batch, padded on the right and masked."""
+    """Return the rows of each text. Several texts form one batch, padded on the right and masked."""
     longest = max(map(len, texts))
     ids = np.stack([np.pad(text, (0, longest - len(text)), constant_values=pad or 0) for text in texts])
     masks = {}
@@ -104,14 +105,14 @@ def outputs(model: torch.nn.Module, texts: list[np.ndarray], pad: int | None) ->
                "attentions": np.stack([maps[index, :, :size, :size].numpy() for maps in result.attentions])}
         if narrow:
             row["last_hidden_state"] = hidden[-1]
-        if "logits" in result and result.logits.dim() == 3:  # not of each token alone, as of ELECTRA
+        if "logits" in result and result.logits.dim() == 3:  # not for models such as ELECTRA, whose logits are not per token over the vocabulary
             row["logits"] = result.logits[index, :size].numpy()
         rows.append(row)
     return rows
 
 
 def tokens_of(case: Case, vocabulary: int, pad: int | None, length: int, index: int) -> np.ndarray:
-    """Random ids; the first text has a pad token in its midst, which only RoBERTa's positions take notice of."""
+    """Return random ids. The first text has a pad token in the middle, which affects only RoBERTa's positions."""
     generator = np.random.default_rng([SEED, index, length, zlib.crc32(case.name.encode())])
     ids = generator.integers(3, vocabulary, length).astype(np.int32)
     if index == 0 and pad is not None and length > 4:
@@ -121,7 +122,7 @@ def tokens_of(case: Case, vocabulary: int, pad: int | None, length: int, index: 
 
 @dataclass(frozen=True)
 class Inputs:
-    batches: list[list[np.ndarray]]  # texts that run together
+    batches: list[list[np.ndarray]]  # texts that are run together
     pad: int | None
 
 
@@ -136,14 +137,14 @@ def inputs_of(case: Case, variant: Variant, config: dict) -> Inputs:
 
 
 def run(case: Case, weights: Path, config: dict, inputs: Inputs) -> list[dict[str, np.ndarray]]:
-    # Dynamic scaling remembers the longest text: each batch gets a model of its own.
+    # Dynamic scaling remembers the longest text, so each batch uses a new model.
     with case.mended():
         return [row for texts in inputs.batches for row in outputs(load(case, weights, config), texts, inputs.pad)]
 
 
 def run_in_float64(case: Case, weights: Path, config: dict, inputs: Inputs) -> list[dict[str, np.ndarray]]:
     if "reorder_and_upcast_attn" in config:
-        config = config | {"reorder_and_upcast_attn": False}  # it insists on float32, and is the same otherwise
+        config = config | {"reorder_and_upcast_attn": False}  # forces float32, and otherwise has no effect
     rows = []
     for texts in inputs.batches:
         model = load(case, weights, config).double()
@@ -153,7 +154,7 @@ def run_in_float64(case: Case, weights: Path, config: dict, inputs: Inputs) -> l
 
 
 def largest_difference(got: np.ndarray, expected: np.ndarray, name: str) -> float:
-    """Relative to the largest value; each hidden state and each layer's attention is judged by its own."""
+    """Return the difference relative to the largest value, separately for each hidden state and each layer's attention."""
     if name in ("hidden_states", "attentions"):
         return max(largest_difference(a, b, "") for a, b in zip(got, expected, strict=True))
     return float(np.abs(got.astype(np.float64) - expected).max() / np.abs(expected).max())
@@ -169,7 +170,7 @@ def float32_error(case: Case, weights: Path, config: dict, inputs: Inputs, rows:
 
 
 def check_without_maps(case: Case, weights: Path, config: dict, inputs: Inputs, rows: list) -> None:
-    """Asked for no maps, transformers gives the same states."""
+    """Check that transformers without maps returns the same states."""
     if not getattr(transformers, case.model)._supports_sdpa:
         return
     for text, row in zip((text for texts in inputs.batches for text in texts), rows, strict=True):
@@ -177,13 +178,13 @@ def check_without_maps(case: Case, weights: Path, config: dict, inputs: Inputs, 
             model = load(case, weights, config, "sdpa")
             states = model(input_ids=torch.from_numpy(text).long()[None], output_hidden_states=True).hidden_states
         error = largest_difference(states[-2][0].numpy(), row["hidden_states"][len(states) - 2], "")
-        assert error < WITHOUT_MAPS, f"{case.name}: without maps, states differ by {error}"
+        assert error < WITHOUT_MAPS, f"{case.name}: states without maps differ by {error}"
 
 
 # ---- Files --------------------------------------------------------------------------------------------------------
 
 def save_weights(case: Case, folder: Path) -> dict:
-    """Writes model.safetensors and returns the main config as transformers writes it."""
+    """Write model.safetensors and return the main config as transformers writes it."""
     model_class = getattr(transformers, case.model)
     model = model_class(model_class.config_class(**changed({}, case.config)))
     randomise(model, case)
@@ -204,13 +205,13 @@ def expected_tensors(inputs: Inputs, rows: list[dict[str, np.ndarray]]) -> Tenso
 
 
 def batches_of(inputs: Inputs) -> dict[str, str] | None:
-    """The metadata that says which inputs ran together."""
+    """Return the metadata that lists inputs run together."""
     padded, index = [], 0
     for texts in inputs.batches:
         if len(texts) > 1:
             padded.append(list(range(index, index + len(texts))))
         index += len(texts)
-    return {"batches": json.dumps(padded)} if padded else None  # one key: their order would be random
+    return {"batches": json.dumps(padded)} if padded else None  # only one key, because the order of several would be random
 
 
 def generated_tensors(case: Case, folder: Path, config: dict) -> Tensors:
@@ -226,7 +227,7 @@ def generated_tensors(case: Case, folder: Path, config: dict) -> Tensors:
 
 
 def routes_of(model: torch.nn.Module) -> list:
-    """Will hold what the modules that run experts are given to run; or what they were given for, if they are not told."""
+    """Return a list that will contain the selected experts and their weights per layer, recorded by hooks."""
     chosen = []
     for module in model.modules():
         if type(module).__name__ == "Llama4Router":
@@ -270,18 +271,18 @@ def make_variant(case: Case, variant: Variant, folder: Path, main_config: dict, 
         print(f"{case.name:20} {variant.name:24}", "  ".join(f"{name} {value:.1e}" for name, value in errors.items()))
         check_without_maps(case, weights, config, inputs, rows)
         worst = max(errors.values())
-        assert worst < FLOAT32_ERROR, f"{case.name} {variant.name}: float32 errs by {worst}"
+        assert worst < FLOAT32_ERROR, f"{case.name} {variant.name}: float32 error of {worst}"
 
 
 def check_files(case: Case, variant: Variant, folder: Path, main_config: dict) -> None:
-    """The configs as written, with the weights as written, give the values as written."""
+    """Check that the written configs and weights reproduce the written values."""
     inputs = inputs_of(case, variant, changed(main_config, variant.config))
     expected = tensors_of(folder, variant.name)
     for spelling in ("", "old") if variant.old and variant.old_loads else ("",):
         config = config_of(folder, variant.name, spelling)
         for index, row in enumerate(run(case, folder / "model.safetensors", config, inputs)):
             assert all(np.array_equal(value, expected[f"{name}.{index}"]) for name, value in row.items()), \
-                f"{case.name} {variant.name} {spelling}: not as written"
+                f"{case.name} {variant.name} {spelling}: values differ after reading back"
 
 
 def make(case: Case, check: bool = False) -> None:
@@ -302,13 +303,13 @@ def make(case: Case, check: bool = False) -> None:
 
 
 def make_all(only: str | None = None, check: bool = False) -> None:
-    torch.set_num_threads(1)  # sums of the same order on every machine
+    torch.set_num_threads(1)  # sums in the same order on every machine
     for case in CASES:
         if only in (None, case.name):
             make(case, check)
             print(f"forward/{case.name}")
     total = sum(path.stat().st_size for path in FORWARD.rglob("*") if path.is_file())
-    assert total < SIZE_LIMIT, f"tests/data/forward holds {total} bytes"
+    assert total < SIZE_LIMIT, f"tests/data/forward has {total} bytes"
 
 
 def main() -> None:

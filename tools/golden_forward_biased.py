@@ -1,4 +1,4 @@
-"""Cases of golden_forward.py whose scores have a bias by distance: ALiBi, a table of buckets."""
+"""Cases of golden_forward.py whose attention scores have a distance bias: ALiBi, relative position buckets."""
 
 from contextlib import contextmanager
 
@@ -9,7 +9,7 @@ from golden_forward_rotary import rope
 from golden_forward_spelling import old_spelling
 from transformers.models.falcon import modeling_falcon
 
-LONG = 40  # tokens: ALiBi has no longest text
+LONG = 40  # tokens: ALiBi has no maximum length
 MAIN_LONG = Variant("", lengths=(10, 1, LONG), old=old_spelling)
 
 
@@ -30,13 +30,13 @@ def falcon_like(**changes) -> dict:
 
 
 def without_transformer(tensors: dict) -> dict:
-    """As the files of BLOOM are on the hub."""
+    """Convert to the format of the BLOOM files on the Hugging Face hub."""
     return {name.removeprefix("transformer."): tensor for name, tensor in tensors.items()}
 
 
 @contextmanager
 def alibi_once():
-    """Falcon's eager attention adds ALiBi to the scores and to the mask, which it adds, too. Halves are exact."""
+    """Halve ALiBi: Falcon's eager attention adds it both to the scores and to the mask, which is added too. Halving is exact."""
     whole = modeling_falcon.build_alibi_tensor
     modeling_falcon.build_alibi_tensor = lambda *arguments, **keywords: whole(*arguments, **keywords) / 2
     try:
@@ -66,19 +66,19 @@ ALIBI = [
          F16),
     Case("mpt-4-heads", "MptForCausalLM", mpt_like(vocab_size=32, d_model=16, n_heads=4, tie_word_embeddings=False), (
         Variant("", lengths=(LONG,)),), BF16, rewrite=without_transformer),
-    # One key/value head, attention and MLP in parallel, rotary: 7B.
+    # Falcon 7B: one key/value head, attention and MLP in parallel, rotary positions.
     Case("falcon", "FalconForCausalLM", falcon_like(), (
         MAIN, variant("eps", layer_norm_epsilon=1e-2), both("base", rope_parameters=rope(500.0)),
         both("linear", rope_parameters=rope(rope_type="linear", factor=4.0)), both("alibi", alibi=True),
         *activation("activation", "gelu_new")), F16, mended=alibi_once),
     Case("falcon-sequential", "FalconForCausalLM", falcon_like(parallel_attn=False, bias=True), (
         Variant("", old=old_spelling), both("alibi", alibi=True)), BF16, mended=alibi_once),
-    # A key and value for each head, one norm after the other, ALiBi: RW.
+    # Falcon RW: one key/value head per query head, sequential norms, ALiBi.
     Case("falcon-rw", "FalconForCausalLM", falcon_like(**PER_HEAD, alibi=True, bias=True), (
         Variant("", lengths=(10, 1, LONG), old=old_spelling), both("rotary", alibi=False)), BF16, mended=alibi_once),
     Case("falcon-per-head", "FalconForCausalLM", falcon_like(multi_query=False, ffn_hidden_size=None), (
         Variant("", old=old_spelling), both("alibi", alibi=True)), BF16, mended=alibi_once),
-    # Groups of heads, and two norms: 40B.
+    # Falcon 40B: groups of heads, and two norms.
     Case("falcon-groups", "FalconForCausalLM", falcon_like(**GROUPS), (
         MAIN, both("alibi", alibi=True), variant("flags-not-read", multi_query=False)), F16, mended=alibi_once),
     Case("falcon-groups-one-norm", "FalconForCausalLM",
@@ -116,7 +116,7 @@ ENCODERS = [
          roberta_like(**SMALL, embedding_size=16, pad_token_id=0, tie_word_embeddings=False), UNTIED, BF16),
     Case("electra-discriminator", "ElectraForPreTraining", roberta_like(**SMALL, embedding_size=12, pad_token_id=0), (
         ONLY,), BF16),
-    # In float32: transformers 5.23 takes the frequencies from the file, where float16 would round them.
+    # In float32: transformers 5.23 takes the frequencies from the file, and float16 would round them.
     Case("esm", "EsmForMaskedLM", esm_like(), (
         Variant("", lengths=(10, 1, LONG), old=old_spelling), variant("eps", layer_norm_eps=1e-2),
         variant("dropout", token_dropout=True), variant("dropout-none", token_dropout=True, mask_token_id=47),
@@ -166,10 +166,10 @@ ROTARY_ENCODERS = [
 ]
 
 
-# ---- Disentangled -------------------------------------------------------------------------------------------------
+# ---- Disentangled attention ---------------------------------------------------------------------------------------
 
 def deberta_like(**changes) -> dict:
-    """As v3's files."""
+    """Convert to the format of DeBERTa-v3's files."""
     return changed(roberta_like(
         pad_token_id=0, type_vocab_size=0, layer_norm_eps=1e-7, relative_attention=True, position_buckets=6,
         max_relative_positions=-1, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type=["p2c", "c2p"],
@@ -185,7 +185,7 @@ DISENTANGLED = [
         variant("none", pos_att_type=None), variant("scaled-only", relative_attention=False),
         Variant("distant", {"max_relative_positions": 12}, (LONG,)), variant("relu", hidden_act="relu")),
          F16, gains=EMBEDDED),
-    # As v2's: convolved, positions and types added, the older head.
+    # DeBERTa-v2: convolution, positions and token types added to the embeddings, the older head.
     Case("deberta-v2-convolved", "DebertaV2ForMaskedLM",
          deberta_like(**SMALL, **CONVOLVED, type_vocab_size=2, position_biased_input=True, legacy=True,
                       max_position_embeddings=CONTEXT), (

@@ -1,4 +1,4 @@
-"""Cases of golden_forward.py whose layers differ in more than a window."""
+"""Cases of golden_forward.py whose layers differ in more than the window."""
 
 from golden_forward_case import (ABSENT, BF16, CONTEXT, MAIN, ONLY, VOCABULARY, Case, Variant, activation, both, changed,
                                  variant)
@@ -10,7 +10,7 @@ KINDS = ["full_attention", "chunked_attention", "full_attention", "full_attentio
 
 
 def llama4_like(**changes) -> dict:
-    """Layer 3 does not rotate; layers 1 and 3 have experts."""
+    """Make a config in which layer 3 has no rotary positions, and layers 1 and 3 have experts."""
     return changed(llama_like(num_hidden_layers=4, intermediate_size=12, intermediate_size_mlp=20, num_local_experts=5,
                               interleave_moe_layer_step=2, attention_chunk_size=5, floor_scale=3, attn_scale=0.4,
                               rope_parameters=rope(5e5), pad_token_id=0), changes)
@@ -25,7 +25,7 @@ LLAMA4 = [
         variant("numbers-absent", floor_scale=ABSENT, attention_chunk_size=ABSENT, num_experts_per_tok=ABSENT,
                 rope_parameters=ABSENT),
         variant("yarn", rope_parameters=YARN),
-        # Which layers rotate and which see chunks are two lists.
+        # Two separate lists define the layers with rotary positions and the layers with chunked attention.
         variant("rotated", no_rope_layers=[0, 1, 0, 1]), variant("kinds", layer_types=KINDS),
         variant("rotated-kinds-absent", no_rope_layers=[0, 1, 0, 1], layer_types=ABSENT),
         variant("interval", no_rope_layers=ABSENT, layer_types=ABSENT, no_rope_layer_interval=2),
@@ -51,7 +51,7 @@ PROPORTIONAL = rope(1e6, rope_type="proportional", partial_rotary_factor=0.5)
 
 
 def as_published(config: dict) -> dict:
-    """Shapes of full layers by keys of their own, and nothing that has its default value."""
+    """Store the shapes of full-attention layers under separate keys, and omit keys that have their default value."""
     full = list(config.get("per_layer_config", {}).values())
     old = {key: value for key, value in config.items()
            if (key not in DROPPED or value and key != "per_layer_config") and not (key in DEFAULTS and DEFAULTS[key] == value)}
@@ -62,7 +62,7 @@ def as_published(config: dict) -> dict:
 
 
 def gemma4_like(**changes) -> dict:
-    """Full heads of 12, others of 8; the last two layers take keys and values of the first two."""
+    """Make a config with heads of 12 in full-attention layers and 8 in others. The last two layers reuse keys and values of the first two."""
     return changed(llama_like(
         num_hidden_layers=4, layer_types=[WINDOWED, FULL] * 2, global_head_dim=12, sliding_window=4, num_kv_shared_layers=2,
         use_double_wide_mlp=True, hidden_size_per_layer_input=6, vocab_size_per_layer_input=VOCABULARY, tie_word_embeddings=True,
@@ -70,7 +70,7 @@ def gemma4_like(**changes) -> dict:
 
 
 def plain(**changes) -> dict:
-    """Values of full layers are made by W_K; there are no inputs by layer."""
+    """Make a config in which W_K also makes the values of full-attention layers, without per-layer inputs."""
     return gemma4_like(attention_k_eq_v=True, num_global_key_value_heads=1, num_kv_shared_layers=0,
                        hidden_size_per_layer_input=0, use_double_wide_mlp=False, vocab_size=32) | changes
 
@@ -96,7 +96,7 @@ GEMMA4 = [
         variant("is-causal", is_causal=False), *activation("hidden_activation", "gelu")), BF16, HEAD_GAINS),
     Case("gemma4-same-matrix", "Gemma4ForCausalLM", plain(), (
         Variant("", lengths=(10, 1), old=as_published),), BF16, HEAD_GAINS),
-    # The last layer is full, whatever is said.
+    # The last layer always has full attention, whatever the config says.
     Case("gemma4-seven", "Gemma4ForCausalLM", plain(num_hidden_layers=7, layer_types=None, hidden_size=16, intermediate_size=8), (
         Variant("", old=as_published), variant("types-absent", layer_types=ABSENT),
         variant("last-windowed", layer_types=[WINDOWED] * 5 + [FULL, WINDOWED], per_layer_config=ABSENT, global_head_dim=12,
@@ -106,7 +106,7 @@ GEMMA4 = [
         published(""), published("one", top_k_experts=1), variant("eps", rms_norm_eps=1e-2)), BF16, HEAD_GAINS, routes=True),
     Case("gemma4-bias", "Gemma4ForCausalLM", gemma4_like(attention_bias=True, vocab_size=32, vocab_size_per_layer_input=40), (
         published(""),), BF16, HEAD_GAINS),
-    # Heads of 256 and 512, inputs of 256 for each layer.
+    # Heads of 256 and 512, and inputs of 256 per layer.
     Case("gemma4-wide", "Gemma4ForCausalLM", changed(gemma4_like(
         hidden_size=6, intermediate_size=8, num_hidden_layers=2, layer_types=[WINDOWED, FULL], num_kv_shared_layers=0, vocab_size=32,
         vocab_size_per_layer_input=32, num_attention_heads=4), {

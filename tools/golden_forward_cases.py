@@ -1,4 +1,4 @@
-"""The cases of golden_forward.py: every architecture, and every variant of it that changes the forward pass."""
+"""All cases of golden_forward.py: every architecture, and every variant of it that changes the forward pass."""
 
 from golden_forward_biased import BIASED
 from golden_forward_by_layer import BY_LAYER

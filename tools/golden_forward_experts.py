@@ -14,7 +14,7 @@ def case(name: str, model: str, config: dict, variants: tuple, **more) -> Case:
 
 
 def stacked(place: str):
-    """Each layer's experts in two tensors, as they are in memory: gate rows, then up rows, of each expert."""
+    """Store each layer's experts in two tensors, as in memory: for each expert, gate rows and then up rows."""
     def rewrite(tensors: dict) -> dict:
         kept, layers = {}, {}
         for name, tensor in tensors.items():
@@ -97,7 +97,7 @@ QWENS = [
 ]
 
 
-# ---- With DeepSeek-V3's router ------------------------------------------------------------------------------------
+# ---- Families with DeepSeek-V3's router ---------------------------------------------------------------------------
 
 def biased_like(**changes) -> dict:
     return llama_like(head_dim=12, num_hidden_layers=3, n_routed_experts=8, num_experts_per_tok=3, n_group=4,
@@ -125,7 +125,7 @@ ROUTERS = [
              variant("", first_k_dense_replace=ABSENT, n_shared_experts=ABSENT, n_group=ABSENT),)),
 ]
 
-# ---- With attention of their own ----------------------------------------------------------------------------------
+# ---- Families with other attention --------------------------------------------------------------------------------
 
 def moe(**changes) -> dict:
     return changed(llama_like(hidden_size=32, intermediate_size=12, num_experts=8, num_experts_per_tok=3),
@@ -172,7 +172,7 @@ def is_of_experts(name: str) -> bool:
 
 
 def mxfp4_blocks(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(E, in, out) as (E, out, in / 32, 32), and the exponent of each block's scale; none is zero."""
+    """Quantize (E, in, out) to codes (E, out, in / 32, 32) and block exponents. No exponent is zero."""
     experts, inputs, outputs = values.shape
     blocks = values.transpose(0, 2, 1).reshape(experts, outputs, inputs // MXFP4_BLOCK, MXFP4_BLOCK)
     return blocks, np.floor(np.log2(np.abs(blocks).max(-1))).astype(int) - 2

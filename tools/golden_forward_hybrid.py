@@ -1,4 +1,4 @@
-"""Cases of golden_forward.py: layers without attention (Gated DeltaNet, short convolutions) among layers that have some."""
+"""Cases of golden_forward.py that mix attention layers with other layers (Gated DeltaNet, short convolutions)."""
 
 import torch
 from golden_forward_case import ABSENT, BF16, MAIN, ONLY, Case, Variant, activation, both, changed, variant
@@ -13,7 +13,7 @@ GAINS = {"in_proj_qkv": 1.5, "in_proj_ba": 1.5}
 
 
 def qwen(**changes) -> dict:
-    """All sizes differ: 2 key heads of 6 and 4 value heads of 5 in the layers without attention; two pairs turn in each head."""
+    """Make a config with distinct sizes: 2 key heads of 6 and 4 value heads of 5 in DeltaNet layers. Each attention head has two rotary pairs."""
     config = llama_like(head_dim=16, layer_types=[LINEAR, FULL], rope_parameters=SHARE, rms_norm_eps=1e-4,
                         linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=5)
     return changed(config, changes)
@@ -28,7 +28,7 @@ def experts(**changes) -> dict:
 
 
 def with_draft_head(tensors: dict) -> dict:
-    """As files have it: a head that foretells a second token, which is no layer of the model."""
+    """Add an MTP head (it predicts a second token), which is in the files but is not a layer of the model."""
     return with_pictures("model.visual", inside_model)(tensors) | {
         "mtp.layers.0.self_attn.q_proj.weight": torch.ones(32, 16, dtype=BF16), "mtp.fc.weight": torch.ones(16, 32, dtype=BF16)}
 
@@ -48,12 +48,12 @@ QWENS = [
         ONLY,), BF16, GAINS),
     Case("qwen3_next-kernel", "Qwen3NextForCausalLM",
          small(mlp_only_layers=[0, 1], linear_conv_kernel_dim=2, linear_num_value_heads=2, layer_types=[FULL, LINEAR]), (ONLY,), BF16, GAINS),
-    # As older files spell it: every fourth layer attends.
+    # Older files: every fourth layer has attention.
     Case("qwen3_next-fourth", "Qwen3NextForCausalLM",
          small(mlp_only_layers=[0, 1, 2, 3], num_hidden_layers=4, layer_types=[LINEAR, LINEAR, LINEAR, FULL], rms_norm_eps=1e-2), (
              Variant("", old=old_spelling), variant("types-absent", layer_types=ABSENT)), BF16, GAINS),
     Case("qwen3_5", "Qwen3_5ForCausalLM", qwen(), EVERY, BF16, GAINS),
-    # Longer than the 64 tokens that are computed together elsewhere.
+    # Longer than the chunks of 64 tokens that other implementations use.
     Case("qwen3_5-long", "Qwen3_5ForCausalLM", small(rms_norm_eps=1e-3), (Variant("", lengths=(70,)),), BF16, GAINS),
     Case("qwen3_5-multimodal", "Qwen3_5ForCausalLM", small(attention_bias=True), (ONLY,), BF16, GAINS, rewrite=with_draft_head,
          rewrite_config=nested("qwen3_5", "qwen3_5_text"), loads_back=False),
@@ -72,7 +72,7 @@ def lfm(**changes) -> dict:
 
 
 def width(name: str, **changes) -> Variant:
-    """An MLP of 24, said otherwise."""
+    """Make a config whose MLP size of 24 is specified differently."""
     return variant("width-" + name, **changes)
 
 

@@ -1,4 +1,4 @@
-"""Cases of golden_forward.py with learned positions: the encoders, GPT-2, GPT-Neo, OPT."""
+"""Cases of golden_forward.py with learned positions: encoders, GPT-2, GPT-Neo, OPT."""
 
 import torch
 from golden_forward_case import (BF16, BOTH_WAYS, CONTEXT, F16, HEADS, MAIN, MAIN_ENCODER, MLP_WIDTH, ONLY, SMALL,
@@ -12,7 +12,7 @@ def bert_like(**changes) -> dict:
 
 
 def roberta_like(**changes) -> dict:
-    # Positions start at pad + 1 = 2, so two more rows serve as many tokens, as 514 serve 512 in the real one.
+    # Positions start at pad + 1 = 2, so two more rows than tokens are needed, like 514 for 512 in the original model.
     return bert_like(pad_token_id=1, bos_token_id=0, max_position_embeddings=CONTEXT + 2, type_vocab_size=1,
                      layer_norm_eps=1e-5) | changes
 
@@ -23,18 +23,18 @@ def distilbert_like(**changes) -> dict:
 
 
 def albert_like(**changes) -> dict:
-    # Three layers over two groups: layer N runs group int(N / 1.5), both of its inner layers.
+    # Three layers over two groups: layer N runs both inner layers of group int(N / 1.5).
     return bert_like(num_hidden_layers=3, num_hidden_groups=2, inner_group_num=2, embedding_size=16) | changes
 
 
 def with_gamma_and_beta(tensors: dict) -> dict:
-    """As bert-base-uncased once was."""
+    """Convert to the original bert-base-uncased format."""
     renamed = {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor
                for name, tensor in tensors.items()}
     return renamed | {"embeddings.position_ids": torch.arange(CONTEXT)[None]}
 
 
-UNTIED_HEAD = (ONLY, variant("tied", tie_word_embeddings=True))  # the stored head wins either way
+UNTIED_HEAD = (ONLY, variant("tied", tie_word_embeddings=True))  # the stored head takes precedence in both cases
 ENCODERS = [
     Case("bert", "BertForMaskedLM", bert_like(), (
         MAIN_ENCODER, variant("eps", layer_norm_eps=1e-2),
@@ -81,7 +81,7 @@ def opt_like(**changes) -> dict:
 
 
 def as_the_first_files(tensors: dict) -> dict:
-    """No prefix, and the causal mask stored with every layer."""
+    """Remove the prefix, and store the causal mask with every layer."""
     tensors = {name.removeprefix("transformer."): tensor for name, tensor in tensors.items()}
     for layer in range(2):
         tensors[f"h.{layer}.attn.bias"] = torch.tril(torch.ones(CONTEXT, CONTEXT)).view(1, 1, CONTEXT, CONTEXT)
@@ -93,7 +93,7 @@ def without_model(tensors: dict) -> dict:
     return {name.removeprefix("model."): tensor for name, tensor in tensors.items()}
 
 
-# The norm after the first attention sees little, so that its epsilon shows; the attention itself is far from uniform.
+# The norm after the first attention has small inputs, so that its epsilon matters. The attention is far from uniform.
 SMALL_STREAM = {"out_proj": 0.03, "layers.0.self_attn.q_proj": 8.0, "layers.0.self_attn.k_proj": 8.0}
 GENTLE = {"q_proj": 0.6, "k_proj": 0.6}  # GPT-Neo does not scale its scores
 DECODERS = [
@@ -103,7 +103,7 @@ DECODERS = [
         variant("upcast", reorder_and_upcast_attn=True, scale_attn_by_inverse_layer_idx=True),
         variant("eps", layer_norm_epsilon=1e-2),
         *activation("activation_function", "gelu", "gelu_accurate", "relu2", "mish")), F16),
-    # No n_inner: the MLP is four times the width.
+    # No n_inner: the MLP size is four times the hidden size.
     Case("gpt2-body", "GPT2LMHeadModel", gpt2_like(vocab_size=32, n_embd=16, n_layer=2, n_head=2, n_inner=None), (
         Variant("", old=lambda config: MAIN.old(config) | {"n_ctx": CONTEXT}),), BF16, rewrite=as_the_first_files),
     Case("gpt2-untied", "GPT2LMHeadModel",
@@ -113,7 +113,7 @@ DECODERS = [
         variant("order", attention_types=[[["local"], 1], [["global", "global", "local"], 1]],
                 attention_layers=["local", "global", "global", "local"]),
         variant("eps", layer_norm_epsilon=1e-2)), F16, gains=GENTLE),
-    # An MLP of four times the width whose values exceed 10, where gelu_10 ends.
+    # An MLP of four times the hidden size, with values above 10, the upper limit of gelu_10.
     Case("gpt_neo-wide", "GPTNeoForCausalLM",
          gpt_neo_like(vocab_size=32, hidden_size=16, num_heads=2, num_layers=2, attention_types=[[["global", "local"], 1]],
                       intermediate_size=None, activation_function="gelu_10", tie_word_embeddings=False),
@@ -122,7 +122,7 @@ DECODERS = [
         MAIN, BOTH_WAYS, both("post-norm", do_layer_norm_before=False),
         both("no-final-norm", _remove_final_layer_norm=True),
         *activation("activation_function", "gelu", "linear")), F16),
-    # As opt-350m: post-norm, embeddings narrower than the layers.
+    # As in opt-350m: post-norm, and embeddings narrower than the layers.
     Case("opt-projected", "OPTForCausalLM", opt_like(**SMALL, word_embed_proj_dim=12, do_layer_norm_before=False), (
         Variant("", lengths=(8, CONTEXT), old=MAIN.old),), BF16, gains=SMALL_STREAM),
     Case("opt-projected-pre-norm", "OPTForCausalLM", opt_like(**SMALL, word_embed_proj_dim=12), (

@@ -1,4 +1,4 @@
-"""Cases of golden_forward.py: decoders that differ from Llama in a feature or two."""
+"""Cases of golden_forward.py: decoders that differ from Llama in one or two features."""
 
 from golden_forward_case import (ABSENT, BF16, BOTH_WAYS, CONTEXT, F16, HEADS, MAIN, MLP_WIDTH, ONLY, VOCABULARY, WIDTH, Case,
                                  Variant, changed, variant)
@@ -11,7 +11,7 @@ EPS_ABSENT = variant("eps-absent", rms_norm_eps=ABSENT)
 
 
 def no_head_dim(**changes) -> dict:
-    """Heads of 8 that fill the width."""
+    """Make a config with heads of 8, so that heads × head_dim is the hidden size."""
     return changed(llama_like(hidden_size=32), {"head_dim": ABSENT} | changes)
 
 
@@ -44,7 +44,7 @@ OTHERS = [
             MAIN, EPS, variant("embedding-absent", embedding_multiplier=ABSENT),
             variant("residual-absent", residual_multiplier=ABSENT), variant("logits-absent", logits_scaling=ABSENT),
             variant("integers", embedding_multiplier=12, logits_scaling=8)), BF16),
-    # Scores that are not scaled at all need smaller queries and keys.
+    # Smaller queries and keys are needed if scores are not scaled.
     Case("granite-unscaled", "GraniteForCausalLM", changed(small(), {"head_dim": ABSENT}), (
         variant("", attention_multiplier=ABSENT),), BF16, gains={"q_proj": 0.4, "k_proj": 0.4}),
     Case("granite-bias", "GraniteForCausalLM", changed(small(attention_bias=True, mlp_bias=True), {"head_dim": ABSENT}), (

@@ -8,14 +8,14 @@ from golden_forward_rotary import YARN, llama_like, rope, scaled
 
 STRETCHED = YARN | {"mscale": 0.8, "mscale_all_dim": 0.5}
 GAINS = {"q_b_proj": 2.0, "kv_b_proj": 1.5, "kv_a_proj": 1.5}
-EPS = variant("eps", rms_norm_eps=1e-1)  # not that of the latents' norms
+EPS = variant("eps", rms_norm_eps=1e-1)  # epsilon, not that of the latents' norms
 EPS_ABSENT = variant("eps-absent", rms_norm_eps=ABSENT)
 SCALED = (scaled("yarn", YARN), scaled("yarn-mscale", STRETCHED), scaled("yarn-all-dim", YARN | {"mscale_all_dim": 0.7}),
           scaled("linear-all-dim", rope(rope_type="linear", factor=4.0, mscale_all_dim=0.7)), scaled("base", rope(500.0)))
 
 
 def latent(**changes) -> dict:
-    """All sizes differ: heads of 6 + 4 for queries and keys and of 5 for values, latents of 10 and 8."""
+    """Make a config with distinct sizes: heads of 6 + 4 for queries and keys and 5 for values, latents of 10 and 8."""
     config = changed(llama_like(), {"head_dim": ABSENT, "num_key_value_heads": 4})
     return changed(config | {"q_lora_rank": 10, "kv_lora_rank": 8, "qk_nope_head_dim": 6, "qk_rope_head_dim": 4,
                              "v_head_dim": 5}, changes)
@@ -25,20 +25,20 @@ def minicpm(**changes) -> dict:
     return latent(scale_emb=6.0, scale_depth=0.9, dim_model_base=12, tie_word_embeddings=True) | changes
 
 
-# Every layer is dense, as many of the first are.
+# Every layer is dense, like the first layers of many models.
 DENSE = {"first_k_dense_replace": 2, "n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1,
          "moe_intermediate_size": 8, "n_group": 1, "topk_group": 1}
 
 EXPERTS = {"first_k_dense_replace": 1, "n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 2,
            "moe_intermediate_size": 12, "n_group": 4, "topk_group": 2, "topk_method": "group_limited_greedy",
            "routed_scaling_factor": 1.5}
-# As many keys as tokens, so that the index selects all.
+# As many keys as tokens, so that the index selects all of them.
 INDEXED = {"index_topk": 16, "index_head_dim": 8, "index_n_heads": 2}
 
-# Fewer keys than tokens. So many heads that hardly a score is exactly 0, where any choice would be right.
+# Fewer keys than tokens, and so many heads that hardly any score is exactly 0, where the selection would be arbitrary.
 SELECTING = {"index_topk": 4, "index_head_dim": 6, "index_n_heads": 8, "num_hidden_layers": 3, "max_position_embeddings": 32,
              "first_k_dense_replace": 3, "intermediate_size": 16}
-LEAST_MARGIN = 1e-4  # between the last key that a query sees and the best that it does not, of the largest score
+LEAST_MARGIN = 1e-4  # between the last selected key and the best other key, relative to the largest score
 
 
 def selecting(name: str, *lengths: int, **config) -> Variant:
@@ -47,7 +47,7 @@ def selecting(name: str, *lengths: int, **config) -> Variant:
 
 @contextmanager
 def clear_choices():
-    """In which topk() of tensors may not choose between values that rounding could exchange."""
+    """Check that topk() never selects between values that rounding could swap."""
     topk = torch.Tensor.topk
 
     def checked(values, k, dim=-1):
@@ -55,10 +55,10 @@ def clear_choices():
         if k < values.shape[-1]:
             best = values.sort(dim=-1, descending=True).values.double()
             last, next_best = best[..., k - 1], best[..., k]
-            rows = next_best > torch.finfo(torch.float32).min / 2  # that have more keys than are chosen
+            rows = next_best > torch.finfo(torch.float32).min / 2  # rows with more keys than are selected
             scale = values.double().masked_fill(values < torch.finfo(torch.float32).min / 2, 0).abs().amax(-1)
             margins = ((last - next_best) / scale)[rows]
-            assert not rows.any() or margins.min() > LEAST_MARGIN, f"a choice by {margins.min():.1e} of the largest value"
+            assert not rows.any() or margins.min() > LEAST_MARGIN, f"a selection depends on a margin of {margins.min():.1e} × the largest value"
         return topk(values, k, dim=dim)
 
     torch.Tensor.topk = checked

@@ -11,7 +11,7 @@ def rope(theta: float = 10000.0, **more) -> dict:
 
 
 def llama_like(**changes) -> dict:
-    """Heads of 8, though the width over the heads is 6: o_proj is 24 x 32."""
+    """Make a config with heads of 8, although hidden_size / heads is 6: o_proj is 24 x 32."""
     config = TOKENS | {"vocab_size": VOCABULARY, "hidden_size": WIDTH, "intermediate_size": MLP_WIDTH,
                        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
                        "max_position_embeddings": CONTEXT, "rope_parameters": rope()}
@@ -22,11 +22,11 @@ def small(**changes) -> dict:
     return llama_like(vocab_size=32, hidden_size=16, intermediate_size=24) | changes
 
 
-# ---- Rotary scalings ----------------------------------------------------------------------------------------------
+# ---- Rotary scaling -----------------------------------------------------------------------------------------------
 
 LLAMA3 = rope(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=64)
-# With this base and length the ramp begins and ends among the four frequencies, at 0.2 and 2.0.
+# With this base and length, the ramp begins and ends among the four frequencies, at 0.2 and 2.0.
 YARN = rope(100.0, rope_type="yarn", factor=4.0, original_max_position_embeddings=64, beta_fast=8.0, beta_slow=1.0)
 LONGROPE = rope(rope_type="longrope", short_factor=[1.1, 1.3, 1.2, 1.7], long_factor=[1.5, 2.5, 3.0, 5.0])
 
@@ -49,7 +49,7 @@ def scalings() -> tuple[Variant, ...]:
         scaled("yarn-mscale", YARN | {"mscale": 0.8, "mscale_all_dim": 0.5}),
         scaled("yarn-no-factor", YARN | {"factor": None}, max_position_embeddings=192),
         scaled("yarn-outer-length", YARN | {"original_max_position_embeddings": 500}, original_max_position_embeddings=64),
-        # The shorter text is within the original length: short factors, and the gain all the same.
+        # The shorter text is within the original length: it uses the short factors, but also the gain.
         scaled("longrope", LONGROPE | {"factor": 4.0, "original_max_position_embeddings": 8}, (8, 9)),
         scaled("longrope-attention-factor",
                LONGROPE | {"factor": 4.0, "original_max_position_embeddings": 8, "attention_factor": 1.3}, (8,)),
@@ -64,7 +64,7 @@ def with_stored_frequencies(tensors: dict) -> dict:
     return tensors | {f"model.layers.{layer}.self_attn.rotary_emb.inv_freq": torch.full((4,), 0.3) for layer in range(2)}
 
 
-UNTIED_HEAD = (ONLY, variant("tied", tie_word_embeddings=True))  # the stored head wins either way
+UNTIED_HEAD = (ONLY, variant("tied", tie_word_embeddings=True))  # the stored head takes precedence in both cases
 QWEN_WINDOWS = (
     variant("window-types", use_sliding_window=True, sliding_window=3,
             layer_types=["full_attention", "sliding_attention", "full_attention"]),
@@ -85,7 +85,7 @@ LLAMAS = [
          rewrite=with_stored_frequencies),
     Case("llama-stored-head", "LlamaForCausalLM", small(), UNTIED_HEAD, BF16),
     Case("llama-body", "LlamaModel", small(), (ONLY,), BF16),
-    # Neither head_dim nor num_key_value_heads: 16 / 2, and as many as query heads.
+    # Without head_dim and num_key_value_heads: 16 / 2, and as many as query heads.
     Case("llama-plain-heads", "LlamaForCausalLM",
          small(num_attention_heads=2, num_key_value_heads=2), (
              variant("", head_dim=ABSENT, num_key_value_heads=ABSENT),
@@ -151,7 +151,7 @@ GEMMAS = [
         variant("types", layer_types=["full_attention", "sliding_attention"]),
         variant("scalar-absent", query_pre_attn_scalar=ABSENT), variant("window-absent", sliding_window=ABSENT),
         variant("gelu", hidden_activation="gelu"), variant("act-not-read", hidden_act="relu")), BF16,
-         gains={"q_proj": 1.5, "k_proj": 1.5, "model.norm.": 30.0}),  # so that the soft-caps show
+         gains={"q_proj": 1.5, "k_proj": 1.5, "model.norm.": 30.0}),  # so that soft-capping has an effect
     Case("gemma2-bias", "Gemma2ForCausalLM",
          small(num_attention_heads=8, num_key_value_heads=4, head_dim=4, attention_bias=True, sliding_window=3), (
              variant("", num_key_value_heads=ABSENT),), BF16),
@@ -192,7 +192,7 @@ def phi3_like(**changes) -> dict:
 
 
 def as_neox_files(tensors: dict) -> dict:
-    """With the mask and the frequencies stored, and the head's older name."""
+    """Store the mask and the frequencies, and use the head's older name."""
     for layer in range(2):
         tensors[f"gpt_neox.layers.{layer}.attention.bias"] = torch.ones(1, 1, CONTEXT, CONTEXT, dtype=torch.bool).tril()
         tensors[f"gpt_neox.layers.{layer}.attention.masked_bias"] = torch.tensor(-1e9)
@@ -201,7 +201,7 @@ def as_neox_files(tensors: dict) -> dict:
 
 
 def as_su(config: dict) -> dict:
-    """The kind's name in the first Phi-3 files, for which transformers 5.23 misses the length that is given outside."""
+    """Use the name of the RoPE type in the first Phi-3 files. With it, transformers 5.23 ignores the length outside of it."""
     old = old_spelling(config)
     return old | {"rope_scaling": old["rope_scaling"] | {"type": "su"}}
 
@@ -223,7 +223,7 @@ OTHERS = [
     Case("gpt_neox", "GPTNeoXForCausalLM", neox_like(), (
         MAIN, BOTH_WAYS, both("sequential", use_parallel_residual=False), variant("eps", layer_norm_eps=1e-2),
         both("share-quarter", rope_parameters=share(0.25)), both("share-all", rope_parameters=share(1.0)),
-        both("share-odd", rope_parameters=share(0.4)),  # 3 of 8: 4 are turned
+        both("share-odd", rope_parameters=share(0.4)),  # 3 of 8 is rounded: 4 dimensions rotate
         both("linear", rope_parameters=share(0.5, rope_type="linear", factor=4.0)),
         Variant("dynamic", {"rope_parameters": share(0.5, rope_type="dynamic", factor=2.0),
                             "max_position_embeddings": 8}, (8, 12), old=old_spelling),

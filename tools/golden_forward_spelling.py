@@ -1,6 +1,6 @@
-"""A config as files from before transformers 5 spell it, without the keys that have their default value."""
+"""Conversion of a config to the format before transformers 5, without the keys that have their default value."""
 
-# What a missing key means, per model_type; only keys whose meaning the forward pass needs.
+# Default of each missing key, per model_type; only keys that affect the forward pass.
 DEFAULTS = {
     "bert": {"hidden_act": "gelu", "layer_norm_eps": 1e-12, "type_vocab_size": 2},
     "roberta": {"hidden_act": "gelu", "type_vocab_size": 2, "pad_token_id": 1},
@@ -96,18 +96,18 @@ DEFAULTS |= {
     "lfm2": {"norm_eps": 1e-5, "num_key_value_heads": 8, "intermediate_size": 12288, "conv_L_cache": 3, "conv_bias": False,
              "block_auto_adjust_ff_dim": True, "block_ffn_dim_multiplier": 1.0, "block_multiple_of": 256},
 }
-# Keys of some families that files once gave other names.
+# Older names of some keys, per family.
 RENAMED = {
     "bloom": {"hidden_size": "n_embed", "n_head": "num_attention_heads", "n_layer": "num_hidden_layers"},
     "falcon": {"hidden_size": "n_embed"},
 }
-# The base where a file has none.
+# The base if a file does not specify it.
 THETAS = {"lfm2": 1e6, "nomic_bert": 1e3, "smollm3": 2e6, "cohere": 5e5, "helium": 1e5, "ernie4_5": 5e5, "llama4_text": 5e5}
 SHARES = {"qwen3_next": 0.25, "qwen3_5_text": 0.25, "qwen3_5_moe_text": 0.25, "glm4_moe": 0.5, "gpt_neox": 0.25, "phi": 0.5, "glm": 0.5, "glm4": 0.5, "nemotron": 0.5, "stablelm": 0.25, "phi3": 1.0}
 UNTIED = {"gpt_neox", "phi", "llama", "mistral", "qwen2", "qwen3", "phi3", "olmo", "olmo2", "granite", "glm", "glm4", "stablelm",
           "nemotron", "seed_oss", "helium", "arcee", "hunyuan_v1_dense", "mixtral", "phimoe", "qwen2_moe",
           "qwen3_moe", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "dots1", "glm4_moe", "deepseek_v2", "deepseek_v3", "gpt_oss", "llama4_text"}
-# Of no meaning to the forward pass, or newer than the old spelling.
+# Keys without effect on the forward pass, or newer than the old format.
 DROPPED = {"dtype", "rope_parameters", "transformers_version", "layer_types", "_sliding_window_pattern", "use_cache",
            "initializer_range", "attention_layers", "classifier_dropout", "pretraining_tp", "is_decoder",
            "add_cross_attention", "use_bidirectional_attention", "output_router_logits", "router_aux_loss_coef",
@@ -115,7 +115,7 @@ DROPPED = {"dtype", "rope_parameters", "transformers_version", "layer_types", "_
 
 
 def rope_keys(kind: str, rope: dict) -> dict:
-    """`rope_theta` and `rope_scaling`, with the older "type" for the kinds that had it."""
+    """Write `rope_theta` and `rope_scaling`, with the older "type" for the kinds that used it."""
     rope = dict(rope)
     share, theta, rope_type = rope.pop("partial_rotary_factor", None), rope.pop("rope_theta"), rope.pop("rope_type")
     keys = {"rotary_emb_base" if kind == "gpt_neox" else "rope_theta": theta}
@@ -144,7 +144,7 @@ def modernbert_keys(config: dict) -> dict:
     keys = {key: config["rope_parameters"][kind]["rope_theta"] for key, (kind, _) in thetas.items()}
     keys = {key: value for key, value in keys.items() if value != thetas[key][1]}
     scaling = {key: value for key, value in config["rope_parameters"]["full_attention"].items() if key != "rope_theta"}
-    if scaling["rope_type"] != "default":  # that of windowed layers, too
+    if scaling["rope_type"] != "default":  # also the base of windowed layers
         keys["rope_scaling"] = scaling
     full_layers = [layer for layer, kind in enumerate(config["layer_types"]) if kind == "full_attention"]
     every = full_layers[1] if len(full_layers) > 1 else 3

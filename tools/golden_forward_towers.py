@@ -1,5 +1,6 @@
-"""Cases of golden_forward.py: language models inside of multimodal files. What they must give is that of the same weights in a
-file of their own."""
+"""Cases of golden_forward.py: language models in multimodal files.
+
+The expected values are those of the same weights in a text-only file."""
 
 import torch
 from golden_forward_by_layer import plain
@@ -10,7 +11,7 @@ from golden_forward_rotary import inside_language_model, inside_model, llama_lik
 
 
 def with_pictures(place: str, rename=None):
-    """Adds what a file holds of its other models."""
+    """Add tensors of the other models in the file."""
     def rewrite(tensors: dict) -> dict:
         named = rename(tensors) if rename else dict(tensors)
         return named | {f"{place}.patch_embed.proj.weight": torch.ones(4, 3, dtype=BF16),
@@ -39,7 +40,7 @@ def case(name: str, model: str, config: dict, rewrite, rewrite_config) -> Case:
 
 
 def inputs_first(tensors: dict) -> dict:
-    """Experts stacked as Qwen3-VL-MoE's published files have them."""
+    """Stack experts as in the published files of Qwen3-VL-MoE."""
     return {name: tensor.transpose(1, 2) if ".experts." in name else tensor for name, tensor in stacked("mlp")(tensors).items()}
 
 

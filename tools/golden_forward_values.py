@@ -1,4 +1,4 @@
-"""The weights of golden_forward.py's models: random numbers that show what a forward pass does with them."""
+"""Weights of golden_forward.py's models: random values for which every part of the forward pass matters."""
 
 import zlib
 
@@ -14,9 +14,12 @@ EMBEDDINGS = ("embed", "wte", "wpe")
 
 
 def values_of(generator: np.random.Generator, name: str, parameter: torch.Tensor, fan_in: int) -> np.ndarray:
-    """Scores far from uniform, small embeddings (so that a norm's epsilon shows), gains far from 1, no bias 0."""
+    """Return values of a parameter.
+
+    Attention scores are large, embeddings small (so that a norm's epsilon matters), gains far from 1, and biases nonzero.
+    """
     noise = generator.standard_normal(tuple(parameter.shape))
-    if name.endswith("A_log"):  # which starts at random
+    if name.endswith("A_log"):  # initialized randomly
         return noise
     if parameter.dim() == 1:
         return 0.3 * noise if name.endswith("bias") else parameter.detach().numpy() + 0.3 * noise
@@ -26,7 +29,7 @@ def values_of(generator: np.random.Generator, name: str, parameter: torch.Tensor
 
 
 def randomise(model: torch.nn.Module, case: Case) -> None:
-    """Replaces every parameter. NumPy's generator, because its stream is the same on every machine."""
+    """Replace every parameter. NumPy's random numbers are the same on every machine."""
     generator = np.random.default_rng([SEED, zlib.crc32(case.name.encode())])
     transposed = {id(module.weight) for module in model.modules() if isinstance(module, Conv1D)}
     for name, parameter in model.named_parameters():
@@ -39,7 +42,7 @@ def randomise(model: torch.nn.Module, case: Case) -> None:
         with torch.no_grad():
             parameter.copy_(torch.from_numpy(values))
     for name, buffer in model.named_buffers():
-        if name.endswith("e_score_correction_bias"):  # as far apart as the scores, or it would choose nothing
+        if name.endswith("e_score_correction_bias"):  # as large as the router scores, so that it affects the selection
             buffer.copy_(torch.from_numpy(0.3 * generator.standard_normal(tuple(buffer.shape))))
         if name.endswith("layer_scalar"):
             buffer.copy_(torch.from_numpy(1 + 0.3 * generator.standard_normal(tuple(buffer.shape))))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes tests/data/hybrid/<case>/ and tests/golden/hybrid/<case>.json: tiny models whose attention stands beside Mamba or in
-some layers alone, and spectra of that attention.
+"""Write tests/data/hybrid/<case>/ and tests/golden/hybrid/<case>.json: tiny models that combine attention with Mamba.
+
+Attention is in some layers only, or next to Mamba in each layer. The JSON files have spectra of that attention.
 
     python tools/golden_hybrid.py
 
-Which layers attend is seen in the modules of transformers that load the files, not read in a config. Every matrix is that of
-such a module, in float64, and decomposed by NumPy; those of Kimi Linear's latents as in golden_mla.py. A second run gives the
-same bytes. Needs numpy, torch, transformers and safetensors; no test needs them.
+The layers with attention are determined from the modules that transformers loads, not from the config. Matrices come from these
+modules in float64, and are decomposed by NumPy. The latents of Kimi Linear are handled as in golden_mla.py. A second run gives the
+same bytes. Needs numpy, torch, transformers and safetensors, but tests do not.
 """
 
 import json
@@ -14,7 +15,7 @@ import os
 import zlib
 from pathlib import Path
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may come from the network
+os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may be downloaded
 
 import golden_mla
 import numpy as np
@@ -54,7 +55,7 @@ CASES = {
 
 
 def randomise(model: torch.nn.Module, generator: np.random.Generator) -> None:
-    """Replaces every parameter, those of convolutions and of states, too."""
+    """Replace every parameter, including those of convolutions and states."""
     for parameter in model.parameters():
         rows = parameter.shape[0]
         drawn = random_matrix(generator, rows, parameter.numel() // rows).reshape(parameter.shape)
@@ -63,12 +64,12 @@ def randomise(model: torch.nn.Module, generator: np.random.Generator) -> None:
 
 
 def attentions(model: torch.nn.Module) -> dict[int, torch.nn.Module]:
-    """By the number of the layer."""
+    """Return the attention modules by layer number."""
     found = {}
     for name, module in model.named_modules():
         if type(module).__name__.endswith("Attention") and "Delta" not in type(module).__name__:
             found[int(name.split(".layers.")[1].split(".")[0])] = module
-    for number, layer in enumerate(model.model.layers):  # a module that layers share has the first one's name
+    for number, layer in enumerate(model.model.layers):  # a module shared by layers has the name of the first one
         for module in layer.modules():
             if any(module is attention for attention in found.values()):
                 found[number] = module
@@ -101,7 +102,7 @@ def spectra(attention: torch.nn.Module, heads: int, reads_stream: bool) -> dict:
 
 
 def expert_spectra(layer: torch.nn.Module) -> dict:
-    """Of a block of Nemotron-H that is experts alone: each routed expert's, and those that are there once."""
+    """Return the matrices of a Nemotron-H block with only experts: of each routed expert, and the shared ones."""
     def matrix(weight: torch.Tensor) -> np.ndarray:
         return weight.detach().double().numpy()
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes tests/data/images/: ten pictures, processors' configs, and what transformers' processors make of them.
+"""Write tests/data/images/: ten images, processor configs, and the expected outputs of transformers' processors.
 
     python tools/golden_image_processors.py
 
-    NAME.png, NAME.jpg               the pictures: odd sizes, grey, alpha, 16 bits, a palette, turned by EXIF
-    PROCESSOR/preprocessor_config.json
-    PROCESSOR/expected.safetensors   pil.NAME and torchvision.NAME [3, H, W]: by both kinds of processors, where there are both
-    pixels.safetensors               NAME [H, W, 3]: what load_image() gives
-    pixels.npy                       [2, 3, 16, 16]: images that are prepared
+    - NAME.png, NAME.jpg               the images: odd sizes, gray, alpha, 16 bits, a palette, EXIF rotation
+    - PROCESSOR/preprocessor_config.json
+    - PROCESSOR/expected.safetensors   pil.NAME and torchvision.NAME [3, H, W]: for both kinds of processors, if both exist
+    - pixels.safetensors               NAME [H, W, 3]: the output of load_image()
+    - pixels.npy                       [2, 3, 16, 16]: preprocessed images
 
-Needs numpy, pillow, torch, torchvision, transformers and safetensors; no test needs them.
+Needs numpy, pillow, torch, torchvision, transformers and safetensors, but tests do not.
 """
 
 import json
@@ -35,12 +35,12 @@ CASES = {
     "clip": ("CLIP", {"size": {"shortest_edge": 7}, "crop_size": {"height": 10, "width": 8}}),
     "siglip": ("Siglip", SMALL), "dinov3": ("DINOv3ViT", SMALL),
 }
-ONLY_TORCHVISION = {"clip", "dinov3"}  # the kind that transformers takes; pil pads small pictures otherwise, or is not there
-ONLY_PIL = {"vit-nearest", "vit-lanczos", "vit-box", "vit-hamming"}  # torchvision has others, or none
+ONLY_TORCHVISION = {"clip", "dinov3"}  # pil pads small images differently, or does not exist
+ONLY_PIL = {"vit-nearest", "vit-lanczos", "vit-box", "vit-hamming"}  # torchvision's filter differs, or does not exist
 
 
 def smooth(rows, cols, channels, seed):
-    """Edges and slopes, not noise alone: rounding shows in both."""
+    """Make an image with edges and gradients in addition to noise, because both reveal rounding differences."""
     generator = np.random.default_rng(seed)
     y, x = np.mgrid[0:rows, 0:cols]
     waves = [128 + 100 * np.sin(generator.uniform(0.05, 0.9) * x + generator.uniform(0.05, 0.9) * y + at)
@@ -60,7 +60,7 @@ def make_pictures():
     Image.fromarray(smooth(15, 15, 1, 7)[..., 0].astype(np.uint16) * 257 - 3).save(FOLDER / "grey16.png")
     Image.fromarray(smooth(14, 26, 3, 8)).quantize(31).save(FOLDER / "palette.png", transparency=3)
     np.save(FOLDER / "pixels.npy", np.random.default_rng(3).normal(size=(2, 3, 16, 16)).astype(np.float32))
-    Image.fromarray(smooth(9, 8, 4, 10), "CMYK").save(FOLDER / "four-inks.jpeg", quality=80)  # which is refused
+    Image.fromarray(smooth(9, 8, 4, 10), "CMYK").save(FOLDER / "four-inks.jpeg", quality=80)  # an unsupported format
     exif = Image.Exif()
     for turn in (6, 7):
         exif[0x0112] = turn
@@ -70,7 +70,7 @@ def make_pictures():
 def main():
     make_pictures()
     pictures = sorted(path for path in FOLDER.iterdir() if path.suffix in (".png", ".jpg"))
-    # As arrays: a picture that remembers a transparent colour would get another background from some processors.
+    # Convert to arrays: some processors choose the background from an image's transparent color.
     loaded = {path.name: Image.fromarray(np.asarray(load_image(str(path)))) for path in pictures}
     save_file({name: np.asarray(picture).copy() for name, picture in loaded.items()}, FOLDER / "pixels.safetensors")
     for case, (name, options) in CASES.items():

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Writes tests/data/stacks/<case>/images.safetensors: what encoders of images must make of some, in float32.
+"""Write tests/data/stacks/<case>/images.safetensors: expected outputs of image encoders, in float32.
 
     python tools/golden_images.py [CASE...]
 
-The checkpoints are those of tools/golden_encoder_decoders_towers.py. A file holds, for inputs N = 0, 1, ..., of which some are of another
-size where the model reads such:
-    pixel_values.N   [C, H, W]
-    hidden_states.N  [L + 1, T, D], as transformers gives them: the last before the final norm
-    attentions.N     [L, H, T, T], after softmax
-    patch_distance.N [L, H], of those maps (attention_measures.py)
-    last.N           [T, D], after the final norm
-    pooled.N         [V]: logits of labels, or what texts are compared with; absent where the model has neither
-and of models that compare images with texts, of texts of which none is padded:
-    tokens.N         [T], text_states.N [L + 1, T, D], text_pooled.N [V]
-    scores           [images, texts]; absent where the towers' widths differ
-All of it comes from transformers, eager and float32. Needs numpy, torch, transformers and safetensors; no test needs them.
+The checkpoints are made by tools/golden_encoder_decoders_towers.py. If the model supports it, some inputs have a different size.
+A file has, for inputs N = 0, 1, ...:
+    - pixel_values.N   [C, H, W]
+    - hidden_states.N  [L + 1, T, D], as returned by transformers: the last one is before the final norm
+    - attentions.N     [L, H, T, T], after the softmax
+    - patch_distance.N [L, H], of those maps (attention_measures.py)
+    - last.N           [T, D], after the final norm
+    - pooled.N         [V]: label logits, or the image embedding; absent if the model has neither
+Models that compare images with texts also have, for texts without padding:
+    - tokens.N         [T], text_states.N [L + 1, T, D], text_pooled.N [V]
+    - scores           [images, texts]; absent if the towers' sizes differ
+All values come from transformers, eager and float32. Needs numpy, torch, transformers and safetensors, but tests do not.
 """
 
 import json

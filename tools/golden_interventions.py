@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/interventions/<case>.json: what `lens`, `ablate`, `predict --attribution` and the field `raises` must say.
+"""Write tests/golden/interventions/<case>.json: expected results of `lens`, `ablate`, `predict --attribution` and attended_token_effect.
 
     python tools/golden_interventions.py [CASE…]
 
-Everything is computed by transformers' eager models in float64 with PyTorch hooks: a hook that replaces the input of an
-output projection or the output of an MLP, another that sees the stream between layers. Texts are those of the goldens
-that are there already. <case>-prompts.json: what `--prompts` must say, of examples/prompts.jsonl and of random tokens
-that repeat. A second run gives the same bytes. Needs numpy, torch and transformers; no test needs them.
+Everything is computed with transformers' eager models in float64 and PyTorch hooks. One kind of hook replaces the input of an output
+projection or the output of an MLP. Another records the residual stream between layers. Texts are those of the existing
+golden files. <case>-prompts.json has the expected results of `--prompts` for examples/prompts.jsonl and for repeated random
+tokens. A second run gives the same bytes. Needs numpy, torch and transformers, but tests do not.
 """
 
 import json
@@ -22,7 +22,7 @@ GOLDEN = ROOT / "tests/golden/interventions"
 
 
 class Places:
-    """Where the modules of an architecture are."""
+    """Paths of the modules of an architecture."""
 
     def __init__(self, model, layers, output, mlp, norm):
         self.layers = [model.get_submodule(f"{layers}.{n}") for n in range(model.config.num_hidden_layers)]
@@ -41,7 +41,7 @@ def places_of(model):
 
 
 class Hooked:
-    """A model whose pass is watched, and changed on its way."""
+    """A model with hooks that record and change its forward pass."""
 
     def __init__(self, folder):
         self.model = transformers.AutoModelForCausalLM.from_pretrained(
@@ -50,7 +50,7 @@ class Hooked:
 
     @torch.no_grad()
     def run(self, ids, heads=None, mlps=None):
-        """heads, mlps: by layer, a function from what is there to what takes its place."""
+        """Run the model. heads, mlps: per layer, a function that replaces the recorded values."""
         self.streams, self.heads, self.mlps, hooks = [], [], [], []
         for n, (layer, output, mlp) in enumerate(zip(self.places.layers, self.places.outputs, self.places.mlps)):
             hooks.append(layer.register_forward_pre_hook(lambda _, args: self.streams.append(args[0])))
@@ -126,7 +126,7 @@ def ablations(hooked, ids, layers, how):
 
 
 def frozen(hooked, written):
-    """What is written, through the final norm without its scale and bias."""
+    """Apply the final norm to an output, without its scale and bias."""
     centred = written - written.mean(-1, keepdim=True) if isinstance(hooked.places.norm, torch.nn.LayerNorm) else written
     return centred * hooked.places.norm.weight
 
@@ -139,7 +139,7 @@ def scales(hooked):
 
 
 def head_writes(hooked, layer, z):
-    """(batch, T, H, D): what each head writes, without the bias."""
+    """Return the output of each head without the bias: (batch, T, H, D)."""
     output, count = hooked.places.outputs[layer], hooked.model.config.num_attention_heads
     weight = output.weight if type(output).__name__ == "Conv1D" else output.weight.T  # (H d_v, D)
     size = weight.shape[0] // count
@@ -148,7 +148,7 @@ def head_writes(hooked, layer, z):
 
 @torch.no_grad()
 def attribution(hooked, ids):
-    """What heads and MLPs add to the logits of the first text's own tokens, less the mean; and that logit."""
+    """Return what heads and MLPs add to the mean-centered logits of the first text's own tokens, and the mean of these logits."""
     text = ids[:1]
     logits = hooked.run(text)
     unembed = hooked.places.head.weight
@@ -189,14 +189,14 @@ def raises(hooked, ids):
 
 
 def ratio_error(parts, wholes):
-    """The standard error of mean(parts) / mean(wholes) by the delta method: the gradient of a ratio, and the covariance of both."""
+    """Return the standard error of mean(parts) / mean(wholes) by the delta method (gradient of the ratio, covariance of both)."""
     gradient = np.array([1, -parts.mean() / wholes.mean()]) / wholes.mean()
     variance = gradient @ np.cov(parts, wholes, ddof=1) @ gradient / len(parts)
     return float(np.sqrt(max(variance, 0)))
 
 
 class Prompts:
-    """Prompts of any lengths with answers, each run by itself."""
+    """Prompts of different lengths with answers, each run separately."""
 
     def __init__(self, hooked, prompts):
         self.hooked, self.prompts = hooked, prompts
@@ -212,7 +212,7 @@ class Prompts:
         return (logits[0, -1, prompt["right"]] - logits[0, -1, prompt["wrong"]]).item()
 
     def differences(self, side, edits=None):
-        """edits: of each prompt, the arguments of Hooked.run()."""
+        """Return the logit differences. edits: per prompt, the arguments of Hooked.run()."""
         edits = edits or [{}] * len(self.prompts)
         return np.array([self.difference(self.hooked.run(torch.tensor([prompt[side]]), **edit), prompt)
                          for prompt, edit in zip(self.prompts, edits)])
@@ -222,7 +222,7 @@ class Prompts:
         return {name: float(moved.mean() / wholes.mean()), f"{name}_error": ratio_error(moved, wholes)}
 
     def edits(self, part, layer, columns, other):
-        """Of each prompt, that part with what `other` gives for it in its place."""
+        """Return edits that replace a component, in each prompt, by its output in `other`."""
         def edit(number):
             def replaced(x):
                 out = x.clone()
@@ -265,7 +265,7 @@ class Prompts:
         return rows
 
     def directly(self, side, written):
-        """What is written, (T, D) of each prompt, adds to its logit difference."""
+        """Return what an output, (T, D) per prompt, adds to the prompt's logit difference."""
         unembed = self.hooked.places.head.weight
         return np.array([(frozen(self.hooked, one[None])[0, -1] / kept[3][0, -1] *
                           (unembed[prompt["right"]] - unembed[prompt["wrong"]])).sum().item()
@@ -295,7 +295,7 @@ def shakespeare_prompts():
 
 
 def repeated_prompts():
-    """A block, and its beginning again; corrupted: with the answers in each other's place."""
+    """Make prompts of a random block and its repeated beginning. Corrupted prompts swap the two answers in the block."""
     generator, prompts = np.random.default_rng(0), []
     for length in (9, 12, 12, 15):
         block = generator.permutation(64)[:length].tolist()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/interventions/paired-<case>.json: what `lens` and `ablate` must say of encoder-decoders.
+"""Write tests/golden/interventions/paired-<case>.json: expected results of `lens` and `ablate` for encoder-decoders.
 
     python tools/golden_interventions_paired.py [CASE…]
 
-As golden_interventions.py: transformers' eager models in float64 with PyTorch hooks, of the files of tests/data/encoder_decoders. Each pair
-of a source and a target is run by itself. `pairs` differ in length: zeros and means take the place of parts; `even_pairs` do not: there
-parts of the next pair do. A second run gives the same bytes. Needs numpy, torch and transformers; no test needs them.
+As in golden_interventions.py, values come from transformers' eager models in float64 with PyTorch hooks, for tests/data/encoder_decoders.
+Each pair of a source and a target text is run separately. `pairs` have different lengths and use zero and mean ablation. `even_pairs`
+have equal lengths and use resample ablation from the next pair. A second run gives the same bytes. Needs numpy, torch and
+transformers, but tests do not.
 """
 
 import json
@@ -22,7 +23,7 @@ EVEN = ((7, 6),) * 3
 
 
 class Stack:
-    """Modules of one stack, layer by layer: what its output projections and MLPs are. Cross attention has no MLPs."""
+    """Modules of one stack per layer: output projections and MLPs. Cross-attention has no MLPs."""
 
     def __init__(self, layers, output, mlp, heads):
         self.outputs = [layer.get_submodule(output) for layer in layers]
@@ -31,7 +32,7 @@ class Stack:
 
 
 class Hooked:
-    """A model whose pass is watched, and changed on its way."""
+    """A model with hooks that record and change its forward pass."""
 
     def __init__(self, folder):
         self.model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float64).eval()
@@ -52,13 +53,13 @@ class Hooked:
         self.layers = list(decoder)
 
     def logits(self, stream):
-        """Of any state of the decoder's stream: through its final norm and the head."""
+        """Decode any state of the decoder's residual stream: the final norm, then the head."""
         bias = getattr(self.model, "final_logits_bias", 0)
         return self.model.lm_head(self.factor * self.norm(stream)) + bias
 
     @torch.no_grad()
     def run(self, pair, edit=None):
-        """Logits of what follows each token of the target. edit: a stack, "outputs" or "mlps", a layer, and what becomes of what is there."""
+        """Return the logits after each target token. edit: a stack, "outputs" or "mlps", a layer, and a replacement function."""
         self.streams, self.seen, hooks = [], {}, []
 
         def watch(stack, kind, layer, module):
@@ -130,7 +131,7 @@ def lens(hooked, pairs):
 
 @torch.no_grad()
 def directly(hooked, stack, kind, layer, columns, kept, streams, pair):
-    """What a part adds to the logits of the target's tokens, less their mean; None where the logits are no sum of parts."""
+    """Return what a component adds to the mean-centered logits of the target's tokens. None: logits are not a sum of component outputs."""
     if stack == "encoder" or isinstance(hooked.norm, torch.nn.Identity):
         return None
     written = kept[stack, kind, layer]
@@ -191,7 +192,7 @@ def ablations(hooked, pairs, how):
 
 
 def pairs_of(config, lengths):
-    """Targets begin with the start token, and some end with the end token."""
+    """Return source and target pairs. Targets begin with the start token, and some end with the end token."""
     generator, pairs = np.random.default_rng(2), []
     for source, target in lengths:
         ids = [config.decoder_start_token_id, *generator.integers(3, config.vocab_size, target - 1).tolist()]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/mla/<case>.json: spectra and circuits of tiny models with multi-head latent attention.
+"""Write tests/golden/mla/<case>.json: spectra and circuits of tiny models with multi-head latent attention.
 
     python tools/golden_mla.py
 
 The checkpoints are those of tests/data/forward/<case>. Every matrix is multiplied out in float64, head by head, from the tensors and
-config.json alone, by the definitions of docs/metrics.md, and decomposed by NumPy. What the latents' norms divide by on a text is seen by hooks on
-transformers' norms. Needs numpy, torch, safetensors and transformers.
+config.json only, by the definitions of docs/metrics.md, and decomposed by NumPy. The RMS of each latent on a text is measured by
+hooks on transformers' norms. Needs numpy, torch, safetensors and transformers.
 """
 
 import json
@@ -19,13 +19,13 @@ from transformers import AutoModelForCausalLM
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ("deepseek_v3", "deepseek_v2-no-latent", "minicpm3")
 OFFSET = -3
-# What `circuits` is asked for: folds the gain, at that rotary offset.
+# Options of `circuits`: whether to fold the gain, and the rotary offset.
 TEXT = [4, 17, 29, 33, 8, 12, 40, 3, 21]
 VARIANTS = {"plain": (False, 0), "fold": (True, 0), "offset": (False, OFFSET), "fold-offset": (True, OFFSET)}
 
 
 class Layer:
-    """The matrices of one layer as its heads use them, gains of the latents' norms over their rms in them: `on_text`, or on white input."""
+    """The matrices of one layer per head, including the latents' norm gains divided by their RMS: `on_text`, or for white input."""
 
     def __init__(self, config: dict, tensors: dict, layer: int, fold: bool, on_text: dict | None = None):
         get = lambda name: tensors[f"model.layers.{layer}.{name}.weight"].double().numpy()
@@ -69,7 +69,7 @@ def values(matrix: np.ndarray, count: int) -> list[float]:
 
 
 def spectra(layer: Layer, config: dict) -> dict:
-    """By matrix: the whole, then each head; of products as many values as their rank can be."""
+    """Return singular values per matrix: first of the whole, then of each head. Products have as many values as their maximum rank."""
     queries_rank = config["q_lora_rank"] or config["hidden_size"]
     rank = config["kv_lora_rank"]
     joint = rank + layer.rope
@@ -118,7 +118,7 @@ def circuits(config: dict, tensors: dict, fold: bool, offset: int, on_text: list
 
 
 def rms_on_text(data: Path, layers: int) -> list[dict[str, float]]:
-    """Of each layer: the mean over tokens of what the norms of its latents divided by, as transformers ran it."""
+    """Return, per layer, the mean over tokens of the RMS of each latent in transformers' forward pass."""
     model = AutoModelForCausalLM.from_pretrained(data, attn_implementation="eager", dtype=torch.float32)
     seen = [{} for _ in range(layers)]
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes tests/data/plan/energies.json: energies of what trained matrices give, by NumPy in float64.
+"""Make tests/data/plan/energies.json: output energies of trained matrices, by NumPy in float64.
 
     .venv/bin/python tools/golden_plan_energies.py
 
-Eigenvalues of W G Wᵀ, G the mean of x xᵀ over inputs that both sides compute (tests/features/common/calibration/energies_test.cpp): multiples of
-1/128, so that float32 sums of their products are exact, and so is G. Matrices: wide, tall, square, and one with its bias as a
-column, whose inputs have a one more.
+The file has the eigenvalues of W G Wᵀ, with G the mean of x xᵀ over inputs. Both sides compute the same inputs
+(tests/features/common/calibration/energies_test.cpp). They are multiples of 1/128, so that float32 sums of their products, and so G,
+are exact. The matrices are wide, tall and square. One has its bias as an additional column, with a constant input of 1.
 """
 
 import json

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes tests/data/plan/layers.json: what layers and their parts do to the stream and what is lost without them, by NumPy in float64.
+"""Make tests/data/plan/layers.json: the influence of layers and their components, and their loss increase, by NumPy in float64.
 
     .venv/bin/python tools/golden_plan_layers.py
 
-Of both examples, on the texts of their goldens of interventions: the rise of the mean loss where a layer, its attention or its
-MLP adds nothing, biases included, and 1 less the mean cosine of the stream before and after each. Needs numpy alone.
+Uses both examples and the texts of their intervention golden files. The loss increase is measured when a layer, its attention or its
+MLP, including biases, adds nothing. The influence is 1 − the mean cosine similarity of the residual stream before and after
+each component. Needs only numpy.
 """
 
 import json
@@ -18,7 +19,7 @@ HEADS, HEAD = 6, 32
 
 
 def tensors(model):
-    """In bfloat16, which is the upper half of float32."""
+    """Convert bfloat16, which is the upper half of float32."""
     data = (ROOT / "examples" / model / "model.safetensors").read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
@@ -38,7 +39,7 @@ def softmax(scores):
 
 
 def attend(query, key, value):
-    """Of (T, H d) each: causal."""
+    """Compute causal attention for inputs of shape (T, H d)."""
     count = len(query)
     split = lambda x: x.reshape(count, -1, HEAD).transpose(1, 0, 2).repeat(HEADS * HEAD // x.shape[1], 0)  # noqa: E731
     q, k, v = split(query), split(key), split(value)
@@ -108,7 +109,7 @@ class Gpt2:
 
 
 def run(model, ids, without=()):
-    """Mean loss, and the stream before and after each part; `without`: (layer, part)s that add nothing."""
+    """Return the mean loss, and the residual stream before and after each component. `without`: (layer, part) pairs that add nothing."""
     x, streams = model.enter(ids), []
     for layer in range(6):
         streams.append([x])
@@ -134,7 +135,7 @@ def main():
         windows = [np.array(window) for window in golden["tokens"]]
         runs = [run(model, ids) for ids in windows]
         before = np.mean([loss for loss, _ in runs])
-        assert abs(before - golden["loss"]) < 1e-6, (before, golden["loss"])  # transformers' own
+        assert abs(before - golden["loss"]) < 1e-6, (before, golden["loss"])  # the value of transformers
         rows = []
         for layer in range(6):
             streams = [own[layer] for _, own in runs]

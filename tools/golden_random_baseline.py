@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/random_baseline/curves.json (what random matrices need) and tests/golden/kv/<case>.json (W_K over W_V).
+"""Write tests/golden/random_baseline/curves.json (spectra of random matrices) and tests/golden/kv/<case>.json (W_K stacked on W_V).
 
     python tools/golden_random_baseline.py [--only CASE]
 
-Needs what make_golden.py needs, whose tiny checkpoints have to be there. A second run gives the same bytes.
+Has the same requirements as make_golden.py, whose tiny checkpoints must exist. A second run gives the same bytes.
 
-The null is computed in other ways than attnscope's: Marchenko and Pastur's density is summed over a fine grid, a product's density
-is read from the roots of its cubic, and both are held against singular values of matrices drawn at random.
+The random baseline is computed differently than in attnscope. The Marchenko–Pastur density is summed over a fine grid, and the density
+of a product comes from the roots of its cubic. Both are checked against singular values of random matrices.
 """
 
 import argparse
@@ -28,13 +28,13 @@ DRAWS = 40
 # ---- Random matrices ------------------------------------------------------------------------------------------------
 
 def shares(values: np.ndarray, density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Running shares of the count and of the energy, from the largest value, by the midpoint rule."""
+    """Return cumulative shares of the count and of the energy, from the largest value, by the midpoint rule."""
     count, energy = np.cumsum(density), np.cumsum(values * density)
     return count / count[-1], energy / energy[-1]
 
 
 def midpoints(low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Points from `high` to `low`, dense at both ends, where densities have roots or poles; and their widths."""
+    """Return points from `high` to `low` and their widths. They are dense at both ends, where densities have roots or poles."""
     edges = low + (high - low) * ((1 + np.cos(np.linspace(0, np.pi, GRID + 1))) / 2)**2
     return (edges[:-1] + edges[1:]) / 2, edges[:-1] - edges[1:]
 
@@ -47,10 +47,10 @@ def matrix_curve(rows: int, cols: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def product_curve(inner: int, rows: int, cols: int) -> tuple[np.ndarray, np.ndarray]:
-    """λ z = (1 + z)(1 + α z)(1 + β z), by Cardano's formula for the one complex pair of roots there is inside the support."""
+    """Solve λ z = (1 + z)(1 + α z)(1 + β z) by Cardano's formula, for the complex pair of roots that exists inside the support."""
     a, b = inner / rows, inner / cols
-    cubic = np.array([a * b, a * b + a + b, 1 + a + b, 1])  # λ z less on the left
-    # The edges of the support are where λ(z) is stationary.
+    cubic = np.array([a * b, a * b + a + b, 1 + a + b, 1])  # to be subtracted: λ z
+    # At the edges of the support, λ(z) is stationary.
     stationary = np.roots([2 * a * b, a * b + a + b, 0, -1])
     edges = sorted(np.polyval(cubic, z).real / z.real for z in stationary if abs(z.imag) < 1e-6)
     values, widths = midpoints(max(edges[0], 0), edges[-1])
@@ -62,7 +62,7 @@ def product_curve(inner: int, rows: int, cols: int) -> tuple[np.ndarray, np.ndar
 
 
 def drawn(rows: int, cols: int, inner: int | None) -> np.ndarray:
-    """Mean share of the energy in the largest r of k singular values, r = 1 … k."""
+    """Return the mean share of the energy in the largest r of k singular values, r = 1 … k."""
     random = np.random.default_rng(rows * 1_000_003 + cols * 1009 + (inner or 0))
     possible = min(rows, cols, inner or rows)
     total = np.zeros(possible)
@@ -102,7 +102,7 @@ def null_golden() -> dict:
             "nulls": [null_row(*shape) for shape in matrices] + [null_row(*shape) for shape in products]}
 
 
-# ---- W_K over W_V ---------------------------------------------------------------------------------------------------
+# ---- W_K stacked on W_V ---------------------------------------------------------------------------------------------
 
 def stacked_row(layer: int, head: int | None, matrix: np.ndarray) -> dict:
     values = np.linalg.svd(matrix, compute_uv=False)
@@ -118,7 +118,7 @@ def stacked_row(layer: int, head: int | None, matrix: np.ndarray) -> dict:
 
 
 def loaded(case) -> torch.nn.Module:
-    """From tests/data; a case whose files transformers cannot read back is made anew, with files that it can."""
+    """Load a case from tests/data. If transformers cannot read its files back, make readable ones."""
     if case.loads_back:
         return load(case, DATA / case.name)
     with tempfile.TemporaryDirectory() as folder:

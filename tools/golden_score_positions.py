@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/interventions/scored.json: what `lens` and `ablate` must say with `--score-positions` and a mask.
+"""Write tests/golden/interventions/scored.json: expected results of `lens` and `ablate` with `--score-positions` and a mask.
 
     python tools/golden_score_positions.py
 
-The texts are those of the other goldens of interventions; about a third of their tokens count, drawn for each window.
-Computed as those by transformers in float64 with hooks. A second run gives the same bytes. Needs numpy, torch and
-transformers; no test needs them.
+The texts are those of the other intervention golden files. About a third of their tokens are scored, drawn for each window.
+As in the others, values come from transformers in float64 with hooks. A second run gives the same bytes. Needs numpy, torch and
+transformers, but tests do not.
 """
 
 import json
@@ -18,7 +18,7 @@ CASES = ["llama", "gpt_neox", "mixtral"]
 
 
 class Scored:
-    """Means over the rows that predict tokens that count."""
+    """Return means over the rows that predict scored tokens."""
 
     def __init__(self, ids, mask):
         self.ids, self.mask = ids, mask
@@ -55,7 +55,7 @@ def ablations(hooked, scored, how):
     clean = hooked.run(scored.ids)
     heads, mlps, base = list(hooked.heads), list(hooked.mlps), scored.losses(clean)
     count = hooked.model.config.num_attention_heads
-    # The mean that takes a part's place is over all tokens.
+    # The mean for mean ablation is over all tokens.
     replaced = {"mean": lambda x: x.mean((0, 1), keepdim=True).expand_as(x), "zero": torch.zeros_like}[how]
 
     def row(component, layer, head, logits):

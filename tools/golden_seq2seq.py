@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
-"""Writes tests/data/encoder_decoders/<case>/: tiny encoder-decoders and what their forward pass and generation must give.
+"""Write tests/data/encoder_decoders/<case>/: tiny encoder-decoders and their expected forward pass and generation.
 
     python tools/golden_seq2seq.py [--only CASE] [--check]
 
-One folder is one file of weights, model.safetensors, with one or more configs to read it by. golden_variants.py describes
-their files; a config of spelling "old" omits keys that have transformers' default value. Of the main variant there are also
-    generated.json   generation_config.json's keys, a source, and what generate() writes
-    measures.json    of its first pair: measures of its cross maps (attention_measures.py), and the mean negative
-                     log-likelihood of its target in nats
-The expected tensors of a variant, for pairs of a source and a target N = 0, 1, ...:
-    sources.N [S], targets.N [T] int32; logits.N [T, V]; hidden_states.N [L + 1, T, D]; attentions.N [L, H, T, T];
-    cross_attentions.N [L, H, T, S]; encoder_hidden_states.N [L + 1, S, D]; encoder_attentions.N [L, H, S, S]
-Of models that hear, features.N [features, frames] stand in place of sources.N; and generated.json also holds the prompt with which each text
-begins, which is not among its tokens, and no end token.
+Each folder has one weights file, model.safetensors, and one or more configs for it. golden_variants.py describes
+the files. A config with spelling "old" omits keys that have transformers' default value. The main variant also has
+    - generated.json   keys of generation_config.json, a source, and the output of generate()
+    - measures.json    for its first pair: statistics of its cross-attention maps (attention_measures.py), and the mean
+                     negative log-likelihood of its target in nats
 
-All of it comes from transformers, eager and float32. `--check` also runs everything in float64 and prints how far float32 is
-from it. Needs numpy, torch, transformers and safetensors; no test needs them.
+The expected tensors of a variant, for pairs of a source and a target N = 0, 1, ...:
+    - sources.N [S], targets.N [T] int32; logits.N [T, V]; hidden_states.N [L + 1, T, D]; attentions.N [L, H, T, T]
+    - cross_attentions.N [L, H, T, S]; encoder_hidden_states.N [L + 1, S, D]; encoder_attentions.N [L, H, S, S]
+
+Audio models have features.N [features, frames] instead of sources.N. Their generated.json also has the prompt with which each
+text begins, which is not part of its tokens, and no end token.
+
+All values come from transformers, eager and float32. `--check` also runs everything in float64 and prints the float32
+errors. Needs numpy, torch, transformers and safetensors, but tests do not.
 """
 
 import argparse
@@ -50,7 +52,7 @@ WHISPER = {key: value for key, value in TWO_SIDES.items() if key != "max_positio
 
 
 def without_defaults(config: dict) -> dict:
-    """As an older file has it that says only what is not transformers' default."""
+    """Keep only keys that differ from transformers' defaults, as in older files."""
     standard = transformers.CONFIG_MAPPING[config["model_type"]]().to_dict()
     kept = {key: value for key, value in config.items() if key in ("model_type", "architectures") or standard.get(key, ABSENT) != value}
     if kept.get("num_decoder_layers") == kept.get("num_layers"):
@@ -75,7 +77,7 @@ def own_vocabularies(**changes) -> dict:
 
 
 def with_waves(tensors: dict) -> dict:
-    """As older files hold the waves of positions; these are no waves, to tell that they are read."""
+    """Add stored position embeddings, as in older files. Random values instead of sinusoids show that they are read."""
     generator = np.random.default_rng(SEED)
     return tensors | {f"model.{side}.embed_positions.weight": torch.from_numpy(
         0.3 * generator.standard_normal((12, 16))).to(F16) for side in ("encoder", "decoder")}
@@ -86,7 +88,7 @@ def with_final_bias(tensors: dict) -> dict:
     return tensors | {"final_logits_bias": torch.from_numpy(generator.standard_normal((1, 24))).float()}
 
 
-SMALL_SCORES = {".q.": 0.5, ".k.": 0.5}  # where scores are not scaled, float32 would err by more than tests allow
+SMALL_SCORES = {".q.": 0.5, ".k.": 0.5}  # without score scaling, the float32 error would exceed the tests' tolerance
 CASES = [
     Case("t5", "T5ForConditionalGeneration", T5, (
         main(), variant("eps", layer_norm_epsilon=1e-2), variant("near", relative_attention_max_distance=17),
@@ -117,7 +119,7 @@ CASES = [
 
 
 def generation_rules(plain: list[int]) -> list[dict]:
-    """Keys of generation_config.json that change a text which is `plain` without them, after its start token."""
+    """Return generation settings that change the output. `plain`: the output without them, after its start token."""
     first, others = plain[1], sorted(set(plain[1:]) - {2})
     pair = next(([a, b] for a, b in zip(plain[1:], plain[2:]) if a != b), [first, first])
     return [
@@ -128,7 +130,7 @@ def generation_rules(plain: list[int]) -> list[dict]:
 
 
 def rules_of_prompts(plain: list[int]) -> list[dict]:
-    """The same of what a text of sound begins with, of which `plain` has no start token; and of what is not written."""
+    """Return generation settings for audio models: the prompt tokens and suppressed tokens. `plain` has no start token."""
     languages, tasks = {"<|en|>": 5, "<|de|>": 17, "<|fr|>": 9}, {"transcribe": 11, "translate": 12}
     named = {"lang_to_id": languages, "task_to_id": tasks}
     times = {"no_timestamps_token_id": 13}
@@ -145,7 +147,7 @@ def hears(case: Case) -> bool:
 
 
 def inputs_of(case: Case, config: dict) -> list[dict[str, np.ndarray]]:
-    """Each a source and a target; the first source has padding in its midst, which M2M-100's positions take notice of."""
+    """Return pairs of a source and a target. The first source has padding in the middle, which affects M2M-100's positions."""
     inputs = []
     for index, (source, target) in enumerate(PAIRS):
         generator = np.random.default_rng([SEED, index, len(case.name)])
@@ -228,13 +230,13 @@ def generated(case: Case, folder: Path, config: dict, pair: dict[str, np.ndarray
         return written + [heard(model, pair, rules, tokens) for rules in rules_of_prompts(written[0]["tokens"])]
     written = [write({}, tokens)]
     for rules in generation_rules(written[0]["tokens"]):
-        # A shorter text is one that ended.
+        # minimum lengths matter only for a text that would end early
         ends = {"eos_token_id": written[0]["tokens"][3]} if any("min" in key for key in rules) else {}
         plain = write({}, tokens | ends) if ends else written[0]
         written += [plain] if ends else []
         written.append(write(rules, tokens | ends))
         if written[-1]["tokens"] == plain["tokens"]:
-            print(f"{case.name}: {rules} changes nothing")
+            print(f"{case.name}: {rules} has no effect")
     return written
 
 
@@ -293,7 +295,7 @@ def make(case: Case, check: bool) -> None:
 
 
 def make_all(only: str | None = None, check: bool = False) -> None:
-    torch.set_num_threads(1)  # sums of the same order on every machine
+    torch.set_num_threads(1)  # sums in the same order on every machine
     for case in CASES:
         if only in (None, case.name):
             make(case, check)

@@ -1,16 +1,17 @@
-"""The files of a golden case that has one file of weights and several configs to read it by.
+"""Files of a golden case with one weights file and several configs for it.
 
-    config.json           the main variant's config
-    variants.json         absent if there is only that: a list of the other configs, one per line
-    expected.safetensors  the tensors of every variant, NAME of the main one and VARIANT/NAME of the others
+    - config.json           the main variant's config
+    - variants.json         the other configs, one per line; absent if there are none
+    - expected.safetensors  the tensors of every variant: NAME for the main one and VARIANT/NAME for the others
 
 An entry of variants.json:
-    name                  of the variant; "" for the main one
-    spelling              "old": the same variant as older files spell it
-    set, remove           keys that differ from config.json, and keys that it lacks
-    expected, routing, generated   the variant whose tensors are this one's: itself, unless those of another are the same.
-                          `expected` is absent if it is the variant itself; the others if the variant has no such tensors.
-Tensors of routing and generated are called routing.NAME and generated.NAME.
+    - name                  of the variant; "" for the main one
+    - spelling              "old": the same variant as spelled in older files
+    - set, remove           keys that differ from config.json, and keys that are removed
+    - expected, routing, generated   the variant under which the tensors are stored: this one, or another one with equal
+                          tensors. `expected` is absent if it is this one. The others are absent if there are no such tensors.
+
+Tensors of routing and generated are named routing.NAME and generated.NAME.
 
 Needs numpy and safetensors.
 """
@@ -32,9 +33,9 @@ def write_config(path: Path, config: dict) -> None:
 
 
 def difference(config: dict, main: dict) -> dict:
-    """What `applied` makes `config` of `main` with."""
+    """Return the changes with which `applied` makes `config` from `main`."""
     changes = {key: value for key, value in config.items()
-               if key not in main or json.dumps(value) != json.dumps(main[key])}  # 1, 1.0 and true differ
+               if key not in main or json.dumps(value) != json.dumps(main[key])}  # 1, 1.0 and true are different
     removed = [key for key in main if key not in config]
     return ({"set": changes} if changes else {}) | ({"remove": removed} if removed else {})
 
@@ -44,7 +45,7 @@ def applied(main: dict, entry: dict) -> dict:
 
 
 def config_of(folder: Path, name: str = "", spelling: str = "") -> dict:
-    """A variant's config. KeyError if there is no such variant."""
+    """Return a variant's config. Raise KeyError if the variant does not exist."""
     main = json.loads((folder / CONFIG).read_text())
     if not name and not spelling:
         return main
@@ -59,7 +60,7 @@ def tensor_name(variant: str, name: str) -> str:
 
 
 def tensors_of(folder: Path, name: str = "", kind: str = "expected") -> Tensors:
-    """A variant's tensors of a kind: expected, routing or generated. KeyError if it has none."""
+    """Return a variant's tensors of a kind: expected, routing or generated. Raise KeyError if it has none."""
     path = folder / VARIANTS
     entries = json.loads(path.read_text()) if path.exists() else []
     entry = next((entry for entry in entries if entry["name"] == name and "spelling" not in entry), {})
@@ -77,7 +78,7 @@ def same(a: Tensors, b: Tensors) -> bool:
 
 @dataclass
 class Variants:
-    """Collects a case's variants, and writes them. Tensors that another variant has as well are written once."""
+    """Collects a case's variants and writes them. Tensors shared with another variant are written once."""
     configs: dict[tuple[str, str], dict] = field(default_factory=dict)  # by name and spelling
     tensors: dict[str, dict[str, Tensors]] = field(default_factory=dict)  # by kind, then by name
     metadata: dict[str, str] | None = None
@@ -89,7 +90,7 @@ class Variants:
         self.tensors.setdefault(kind, {})[name] = tensors
 
     def owner(self, name: str, kind: str) -> str:
-        """The first variant, by name, with these tensors."""
+        """Return the first variant, by name, with these tensors."""
         of_kind = self.tensors[kind]
         return next(other for other in sorted(of_kind) if same(of_kind[other], of_kind[name]))
 

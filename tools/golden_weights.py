@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what `weights` and `similarity` must say of the tiny checkpoints, and how NumPy bins awkward values.
+"""Write the expected results of `weights` and `similarity` for the tiny checkpoints, and NumPy's histograms of difficult values.
 
     python tools/golden_weights.py [--only CASE]
-    python tools/golden_weights.py --trained FOLDER...    (the same of checkpoints that are there already)
+    python tools/golden_weights.py --trained FOLDER...    (the same for existing checkpoints)
 
 tests/golden/weights/<case>.json, tests/golden/similarity/<case>.json and tests/golden/numpy/histograms.json come from
-float64 NumPy on matrices that the transformers modules themselves show (see make_golden.py). A second run gives the same
-bytes. Needs numpy, torch, transformers and safetensors; no test needs them.
+float64 NumPy on matrices observed in the transformers modules (see make_golden.py). A second run gives the same
+bytes. Needs numpy, torch, transformers and safetensors, but tests do not.
 """
 
 import argparse
@@ -25,11 +25,11 @@ QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 WEIGHT_BINS, WEIGHT_RANGE = 80, (-0.8, 0.8)
 COSINE_BINS, COSINE_RANGE = 100, (-0.4, 0.4)
 MOST_BINS_WRITTEN = 100
-CLEAR = 1e-12  # cosines nearer to an edge than that may fall to either side of it
+CLEAR = 1e-12  # cosines closer than this to a bin edge can be counted on either side
 
 
 def stored(matrix: np.ndarray) -> np.ndarray:
-    """The values in the file: observing them through a bias may have cost a last digit of float64."""
+    """Return the exact values of the file. Observing them through a bias can change the last float64 digit."""
     values = matrix.astype(np.float32).astype(np.float64)
     assert np.allclose(values, matrix, rtol=1e-9, atol=1e-12)
     return values
@@ -78,7 +78,7 @@ def cosines_of(matrix: np.ndarray) -> np.ndarray:
 
 def clear_histogram(cosines: np.ndarray, bins, limits) -> dict:
     counts, edges = np.histogram(cosines, bins, limits)
-    # The ends of the range of the values themselves are no matter of doubt.
+    # If the range comes from the values, its ends are unambiguous.
     inner = edges[1:-1] if limits is None else edges
     unclear = inner.size > 0 and np.abs(cosines[:, None] - inner[None, :]).min() < CLEAR
     return {"counts": None if unclear else counts.tolist(), "ends": shortened([edges[0], edges[-1]])}
@@ -102,7 +102,7 @@ def scopes_of(matrix: np.ndarray, heads: int) -> list[dict]:
 
 
 def overlap_of(matrix: np.ndarray, heads: int) -> list[list[float]]:
-    """cos² of the principal angles, from the singular values of the product of two bases."""
+    """Return cos² of the principal angles, from the singular values of the product of two bases."""
     parts = np.split(matrix, heads)
     bases = [np.linalg.svd(part, full_matrices=False)[2] for part in parts]
     assert all(np.linalg.matrix_rank(part) == min(part.shape) for part in parts)
@@ -120,7 +120,7 @@ def similarity_rows(index: int, layer: Layer) -> list[dict]:
     return rows
 
 
-# ---- How NumPy bins ------------------------------------------------------------------------------------------------
+# ---- NumPy's bins --------------------------------------------------------------------------------------------------
 
 def histogram_cases() -> list[dict]:
     generator = np.random.default_rng(5)
@@ -152,7 +152,7 @@ def histogram_cases() -> list[dict]:
             try:
                 counts, edges = np.histogram(data, bins, limits)
             except (ValueError, MemoryError):
-                continue  # more bins than memory or float64 has room for: NumPy has no answer
+                continue  # NumPy fails: too many bins for memory or float64
             if len(counts) <= MOST_BINS_WRITTEN:
                 cases.append({"name": name, "bins": bins, "range": limits, "edges": edges.tolist(),
                               "counts": counts.tolist()})
@@ -168,12 +168,12 @@ def write(folder: str, name: str, rows: list[dict]) -> None:
     path = GOLDEN / folder / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("[\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "]\n")
-    assert folder == "numpy" or path.stat().st_size < 200_000, f"{path} is too big"
+    assert folder == "numpy" or path.stat().st_size < 200_000, f"{path} is too large"
 
 
 def make(case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
-        # Written anew, because some of tests/data is rewritten into forms that transformers no longer reads.
+        # Save the model again, because some of tests/data is in formats that transformers no longer reads.
         path = Path(folder) / case.name
         save(case, build(case), path)
         write_layers(case.name, observe(load(case, path)))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the table of families into docs/models.md and docs/formats.md, between the two comments that name it.
+"""Write the table of families into docs/models.md and docs/formats.md, between its two marker comments.
 
     python3 tools/make_family_table.py BINARY [--check]
 
-The table is what `attnscope explain --families` prints. --check only says whether the files have it.
+The table is the output of `attnscope explain --families`. --check only checks that the files contain it.
 """
 
 import pathlib
@@ -25,14 +25,14 @@ def main() -> int:
         text = path.read_text()
         made, count = PLACE.subn(lambda found: found.group(1) + table + found.group(2), text)
         if count != 1:
-            raise SystemExit(f"{name} has no place for the table of families")
+            raise SystemExit(f"{name} has no markers for the table of families")
         if made == text:
             continue
         old.append(name)
         if "--check" not in options:
             path.write_text(made)
     if old and "--check" in options:
-        print("the table of families is not the program's in " + ", ".join(old) + ": run tools/make_family_table.py")
+        print("outdated table of families in " + ", ".join(old) + ": run tools/make_family_table.py")
         return 1
     return 0
 

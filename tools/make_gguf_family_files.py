@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Writes tests/data/gguf-families: models of tests/data/forward as llama.cpp's converter writes them.
+"""Write tests/data/gguf-families: models of tests/data/forward in the format of llama.cpp's converter.
 
-    python tools/make_gguf_family_files.py           writes CASE.gguf; CASE.json, the config.json of the same model, where it is
-                                                     not the one in the folder; and cases.json, the folder of each
-    python tools/make_gguf_family_files.py --check   compares the logits of transformers' own reader of GGUF files, where it
-                                                     knows the architecture, with those of the folder
+    python tools/make_gguf_family_files.py
+    python tools/make_gguf_family_files.py --check
 
-Matrices keep their 16 bits, vectors become float32: no value changes. A second run gives the same bytes. Needs numpy and gguf; the
-check torch, transformers and safetensors. No test needs them.
+Writes CASE.gguf for each case, and cases.json, which lists their folders. CASE.json is the config.json of the same model, and is
+written if it differs from the one in the folder. --check compares logits from transformers' GGUF reader with those of the folder,
+for the architectures that the reader supports.
+
+Matrices keep 16 bits and vectors become float32, so no value changes. A second run gives the same bytes. Needs numpy and gguf; the
+check needs torch, transformers and safetensors. Tests need none of them.
 """
 
 import json
@@ -100,7 +102,7 @@ CASES = [
     Case("modernbert", "modern-bert"),
 ]
 
-WHOLE_FLOATS = ("conv.conv.weight", "conv1d.weight")  # kernels of convolutions, which the converter never narrows
+WHOLE_FLOATS = ("conv.conv.weight", "conv1d.weight")  # convolution kernels, which the converter never narrows
 
 
 def config_of(case: Case) -> dict:
@@ -114,7 +116,7 @@ def header_of(folder: Path) -> dict:
 
 
 def mxfp4_blocks(folder: Path) -> dict[str, np.ndarray]:
-    """Of each tensor of experts, (E, rows, blocks of 17 bytes): a scale, and in each byte values 16 apart."""
+    """Return each expert tensor as (E, rows, blocks of 17 bytes): a scale, then bytes that each hold values i and i + 16."""
     raw = (folder / "model.safetensors").read_bytes()
     start = 8 + struct.unpack("<Q", raw[:8])[0]
     header = header_of(folder)
@@ -141,7 +143,7 @@ def mxfp4_blocks(folder: Path) -> dict[str, np.ndarray]:
 
 
 def add_draft_layer(tensors: dict[str, np.ndarray], config: dict) -> None:
-    """After the last layer, a copy of it with what a draft of the next token needs besides."""
+    """Append a copy of the last layer with the additional tensors of an MTP draft layer."""
     layers, width = config["num_hidden_layers"], config["hidden_size"]
     last = f"blk.{layers - 1}."
     for name in [name for name in tensors if name.startswith(last)]:
@@ -211,7 +213,7 @@ def check(case: Case) -> bool:
         wanted = AutoModelForCausalLM.from_pretrained(name, **options)(ids).logits
         shutil.copy(OUT / f"{case.name}.gguf", name)
         Path(name, "model.safetensors").unlink()
-        config = AutoConfig.from_pretrained(name)  # it reads few keys of the file
+        config = AutoConfig.from_pretrained(name)  # the reader uses few keys of the file
         read = AutoModelForCausalLM.from_pretrained(name, gguf_file=f"{case.name}.gguf", config=config, **options)(ids).logits
     difference = float((read - wanted).abs().max() / wanted.abs().max())
     print(f"{case.name}: {difference:.1e}")

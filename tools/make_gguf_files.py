@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Writes tests/data/gguf: what the `gguf` package writes, and what it makes of every quantisation.
+"""Write tests/data/gguf: files made by the `gguf` package, and its dequantized values for every quantization type.
 
     python tools/make_gguf_files.py
 
-    types.gguf               a tensor of random blocks for every type that is decoded
-    types.safetensors        the same, dequantised by the package
-    refused.gguf             a tensor of every type that is only listed
-    CASE.f32.gguf, .f16.gguf the weights of tests/data/forward/CASE, as llama.cpp's converter changes them
-    CASE.json                the config.json of those weights, where it is not the one in that folder
-    split-0000N-of-00003.gguf, big-endian.gguf, version2.gguf   one of them in other ways
-    tokenizers/*.gguf        no tensors, but the tokenizers of tests/inputs/text/tokenizers
-    tokenizers/llama.json    a tokenizer.json with merges that transformers makes of scores
+    - types.gguf               a tensor of random blocks for every supported type
+    - types.safetensors        the same tensors, dequantized by the package
+    - refused.gguf             a tensor of every type that is only listed
+    - CASE.f32.gguf, .f16.gguf the weights of tests/data/forward/CASE, converted as by llama.cpp's converter
+    - CASE.json                the config.json of those weights, if it differs from the one in that folder
+    - split-0000N-of-00003.gguf, big-endian.gguf, version2.gguf   one of them in other formats
+    - tokenizers/*.gguf        the tokenizers of tests/inputs/text/tokenizers, without tensors
+    - tokenizers/llama.json    a tokenizer.json with merges that transformers derives from scores
 
-A second run gives the same bytes. Needs numpy, gguf, safetensors and transformers; no test needs them.
-What the converter does to each architecture: docs/formats.md.
+A second run gives the same bytes. Needs numpy, gguf, safetensors and transformers, but tests do not.
+docs/formats.md describes the converter's changes to each architecture.
 """
 
 import json
@@ -42,14 +42,14 @@ REFUSED = "Q8_1 Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ3_S IQ2_S IQ1_M TQ1_0 TQ2_0 
 # ---- Types --------------------------------------------------------------------------------------------------------
 
 def blocks_of(name: str, generator: np.random.Generator) -> np.ndarray:
-    """Four rows of two blocks: random bytes, whose scales may be NaN, and random weights where the package quantises."""
+    """Make four rows of two blocks: random bytes, whose scales may be NaN, and random weights if the package can quantize them."""
     size, size_bytes = gguf.GGML_QUANT_SIZES[Type[name]]
     blocks = generator.integers(0, 256, (4, 2 * size_bytes), dtype=np.uint8)
     try:
         weights = (0.05 * generator.standard_normal((2, 2 * size))).astype(np.float32)
         blocks[:2] = gguf.quants.quantize(weights, Type[name])
     except NotImplementedError:
-        blocks[0] = np.where(blocks[0] > 127, blocks[0] & 59, blocks[0])  # small scales, most of them
+        blocks[0] = np.where(blocks[0] > 127, blocks[0] & 59, blocks[0])  # mostly small scales
     return blocks
 
 
@@ -87,7 +87,7 @@ def finish(writer: gguf.GGUFWriter) -> None:
 # ---- Architectures ------------------------------------------------------------------------------------------------
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    """As float32: every value of a 16-bit float is one of those."""
+    """Read tensors as float32, which can represent every 16-bit float."""
     raw = path.read_bytes()
     size = struct.unpack("<Q", raw[:8])[0]
     tensors = {}
@@ -107,7 +107,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
 def config_of(case: Case) -> dict:
     folder = FORWARD / (case.weights or case.name)
     config = golden_variants.config_of(folder, case.variant) | case.changed
-    if case.name == "gemma3":  # which layers have a window is not in the file: every sixth has none
+    if case.name == "gemma3":  # the file does not list the windowed layers: every sixth layer has no window
         config.pop("layer_types")
         config.pop("_sliding_window_pattern", None)
     return config
@@ -208,7 +208,7 @@ def add_values(writer: gguf.GGUFWriter, case: Case, config: dict, tensors: dict)
 
 
 def model_tensors(case: Case, config: dict, kind: str) -> dict[str, np.ndarray]:
-    """Vectors stay float32, as the converter has it."""
+    """Write the tensors. Vectors stay float32, as in the converter."""
     out = {}
     for name, values in read_safetensors(FORWARD / (case.weights or case.name) / "model.safetensors").items():
         name = name.removeprefix("bert.")

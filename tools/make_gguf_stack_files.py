@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes tests/data/gguf-encoder-decoders: encoder-decoders of tests/data/encoder_decoders as llama.cpp's converter writes them.
+"""Write tests/data/gguf-encoder-decoders: models of tests/data/encoder_decoders in the format of llama.cpp's converter.
 
-    python tools/make_gguf_stack_files.py       writes CASE.gguf, and CASE.json, the config.json of the same model
+    python tools/make_gguf_stack_files.py       write CASE.gguf, and CASE.json, the config.json of the same model
 
-Names of tensors come from the `gguf` package's own map, keys from ggml-org/llama.cpp, conversion/t5.py. Matrices keep their 16 bits,
-vectors become float32: no value changes. Needs numpy and gguf. No test needs them.
+Names of tensors come from the map in the `gguf` package, keys from ggml-org/llama.cpp, conversion/t5.py. Matrices keep 16 bits and
+vectors become float32, so no value changes. Needs numpy and gguf, but tests do not.
 """
 
 import json
@@ -17,7 +17,7 @@ from make_gguf_files import finish, read_safetensors
 
 DATA = Path(__file__).resolve().parent.parent / "tests/data"
 OUT = DATA / "gguf-encoder-decoders"
-# The folder, the architecture, and what a GGUF file says otherwise than config.json.
+# The folder, the architecture, and the settings that differ from config.json in a GGUF file.
 CASES = {"t5": ("t5", "t5", {}), "t5-gated": ("t5-gated", "t5", {"tie_word_embeddings": False, "scale_decoder_outputs": False}), "umt5": ("umt5", "t5", {}),
          "t5-encoder": ("t5", "t5encoder", {})}
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes tests/data/<case>/ (tiny checkpoints), tests/golden/<case>.json (what attnscope must say about them) and
-tests/data/forward/ (what the forward pass must give: see golden_forward.py and golden_daisy.py).
+"""Write tests/data/<case>/ (tiny checkpoints), tests/golden/<case>.json (expected results of attnscope) and
+tests/data/forward/ (expected forward pass: see golden_forward.py and golden_daisy.py).
 
     python tools/make_golden.py [--only CASE]
     python tools/make_golden.py --trained FOLDER...
 
-The second writes tests/golden/trained/<folder's name>.json for checkpoints that are there already.
+The second form writes tests/golden/trained/<folder's name>.json for existing checkpoints.
 
-Needs numpy, torch, transformers and safetensors; no test needs them. A second run gives the same bytes.
+Needs numpy, torch, transformers and safetensors, but tests do not. A second run gives the same bytes.
 
-The expected figures come from how the transformers modules behave, never from slicing a stored tensor: see observed_linear_maps.py.
+Expected values come from the behavior of the transformers modules, never from slicing a stored tensor: see observed_linear_maps.py.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import json
 import os
 from pathlib import Path
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may come from the network
+os.environ["HF_HUB_OFFLINE"] = "1"  # everything is built here; nothing may be downloaded
 
 import golden_daisy
 import golden_forward
@@ -36,38 +36,38 @@ TRAINED = GOLDEN / "trained"
 SIZE_LIMIT = 40_000_000
 THRESHOLDS = ("0.6", "0.8", "0.9", "0.99")
 EPSILON = 2.0**-23
-PROBE_SIZE = 64  # numbers written down; no tiny checkpoint is wider
+PROBE_SIZE = 64  # numbers that are written down; no tiny checkpoint is wider
 
 
-# ---- Figures ------------------------------------------------------------------------------------------------------
+# ---- Expected values ----------------------------------------------------------------------------------------------
 
 def shortened(values: np.ndarray) -> list[float]:
     return [float(f"{value:.12g}") for value in values]
 
 
 def energy_rank(cumulative: np.ndarray, threshold: float) -> int | None:
-    """None where the threshold falls on a step, which makes the rank a matter of rounding."""
+    """Return the energy rank. None: the threshold is so close to a step that rounding decides."""
     if np.abs(cumulative - threshold).min() <= 1e-6:
         return None
     return int(np.argmax(cumulative >= threshold)) + 1
 
 
 def clear_count(values: np.ndarray, tolerance: float) -> int | None:
-    """How many exceed the tolerance; None where one lies so near that rounding decides."""
+    """Return how many values exceed the tolerance. None: a value is so close to it that rounding decides."""
     if np.any((values > tolerance / 2) & (values < tolerance * 2)):
         return None
     return int(np.sum(values > tolerance))
 
 
 def assert_clear(golden: dict) -> None:
-    """Tiny checkpoints are chosen so that every rank is beyond doubt; the cure for a failure is another SEED."""
+    """Check that every rank of a tiny checkpoint is unambiguous. If this fails, choose another SEED."""
     for item in golden["spectra"]:
         assert item["numerical_rank"] is not None and None not in item["energy_rank"].values(), item
 
 
 def spectrum(matrix: np.ndarray, max_possible_rank: int) -> dict:
     values = np.linalg.svd(matrix, compute_uv=False)
-    assert np.all(values[max_possible_rank:] < 1e-12 * values[0]), "more rank than possible"
+    assert np.all(values[max_possible_rank:] < 1e-12 * values[0]), "rank above the maximum"
     values = values[:max_possible_rank]
     energy = values**2
     share = values / values.sum()
@@ -106,7 +106,7 @@ def spectrum_rows(index: int, layer: Layer) -> list[dict]:
         for head, part in enumerate(layer.heads.get(name, [])):
             rows.append(row(index, name, head, spectrum(part.matrix, min(part.matrix.shape))))
     for name, products in circuits(layer).items():
-        # Each product passes through the rows of k (for qk) or v (for ov), which bound its rank.
+        # The rank of each product is bounded by the rows of k (for qk) or v (for ov).
         inner = layer.heads["k" if name == "qk" else "v"]
         width, head_dim = len(products[0]), len(inner[0].probed)
         rows.append(row(index, name, None, spectrum(sum(products), min(width, len(inner) * head_dim))))
@@ -115,13 +115,13 @@ def spectrum_rows(index: int, layer: Layer) -> list[dict]:
     return rows
 
 
-# ---- Facts --------------------------------------------------------------------------------------------------------
+# ---- Model info ---------------------------------------------------------------------------------------------------
 
 def tied_embedding(model: torch.nn.Module, config: dict) -> bool | None:
     head, embedding = model.get_output_embeddings(), model.get_input_embeddings()
-    if head is not None and head.weight.shape == embedding.weight.shape:  # of DeBERTa it is a layer before that
+    if head is not None and head.weight.shape == embedding.weight.shape:  # in DeBERTa the output embedding is an earlier layer
         return head.weight is embedding.weight
-    # A file without the head's tensor, for a model that has one: the config's (default) tying supplies it.
+    # The file lacks the head's tensor although the model has a head: the config's (default) tying provides it.
     has_head = not config["architectures"][0].endswith("Model") or "LMHead" in config["architectures"][0]
     return bool(model.config.tie_word_embeddings) if has_head else None
 
@@ -177,7 +177,7 @@ def facts(model: torch.nn.Module, parameters: int, attention: int, layers: list[
 # ---- Files --------------------------------------------------------------------------------------------------------
 
 def load(case: Case, folder: Path) -> torch.nn.Module:
-    """Reads the files back, so that the figures are those of the values as stored."""
+    """Compute the expected values from the files, so that they correspond to the stored values."""
     model_class = getattr(transformers, case.model)
     model, info = model_class.from_pretrained(folder, output_loading_info=True)
     assert not info["missing_keys"] and not info["mismatched_keys"], f"{case.name}: {info}"
@@ -185,7 +185,7 @@ def load(case: Case, folder: Path) -> torch.nn.Module:
 
 
 def as_text(golden: dict) -> str:
-    """One row object per line, so that a change shows as a change of rows."""
+    """Write one row object per line, so that diffs are readable."""
     parts = []
     for key, value in golden.items():
         if isinstance(value, list) and isinstance(value[0], dict):
@@ -197,7 +197,7 @@ def as_text(golden: dict) -> str:
 
 
 def figures(case: Case, model: torch.nn.Module, folder: Path) -> dict:
-    # Counted first: observing takes the norms of Q and K out of the model.
+    # Count first, because observing removes the norms of Q and K from the model.
     attention = attention_parameters(model, PLACES[model.config.model_type])
     parameters = (sum(parameter.numel() for parameter in model.parameters())
                   if case.loads_back else stored_parameters(folder))
@@ -229,7 +229,7 @@ def trained_case(folder: Path) -> Case:
 
 
 def make_trained(folder: Path) -> None:
-    """Spectra alone: a trained checkpoint is too wide for the probe, and the tiny ones settle what is where."""
+    """Write only spectra. Trained checkpoints are too wide for the probe, and the tiny ones already test the layout."""
     case = trained_case(folder)
     with torch.no_grad():
         golden = figures(case, load(case, folder), folder)
@@ -259,7 +259,7 @@ def main() -> None:
         golden_forward.make_all()
         golden_seq2seq.make_all()
         golden_daisy.make_all()
-    assert total_size() < SIZE_LIMIT, f"tests/data and tests/golden hold {total_size()} bytes"
+    assert total_size() < SIZE_LIMIT, f"tests/data and tests/golden have {total_size()} bytes"
 
 
 if __name__ == "__main__":

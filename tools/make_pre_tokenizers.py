@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes into tests/data/gguf-families what tests of tokenizers in GGUF files compare with.
+"""Write the expected values of GGUF tokenizer tests into tests/data/gguf-families.
 
     python tools/make_pre_tokenizers.py
 
-pre_tokenizers.json: what Hugging Face's tokenizers make of difficult texts, for each of llama.cpp's names of a way to cut texts into
-words (tokenizer.ggml.pre). pieces.gguf, pieces.json: a tokenizer of XLM-RoBERTa's kind in both forms.
+pre_tokenizers.json: hashes of the tokens of difficult texts from Hugging Face's tokenizers, for each pre-tokenizer name of llama.cpp
+(tokenizer.ggml.pre). pieces.gguf, pieces.json: a tokenizer like XLM-RoBERTa's in both formats.
 
-Of the former, each has the pre-tokenizer and normalizer of the published tokenizer.json, and a vocabulary that shows where words end: every byte,
-and every pair of bytes, joined in order. All ids of all texts make one number of 64 bits. Needs tokenizers, sentencepiece, protobuf and gguf; no test needs
-them.
+Each pre-tokenizer uses the pre-tokenizer and normalizer of the published tokenizer.json. Its vocabulary shows the word boundaries:
+it has every byte and every pair of bytes, merged in order. The ids of all texts are hashed to one 64-bit number. Needs tokenizers,
+sentencepiece, protobuf and gguf, but tests do not.
 """
 
 import base64
@@ -44,7 +44,7 @@ KIMI = "|".join([r"[\p{Han}]+", rf"[^\r\n\p{{L}}\p{{N}}]?[{UPPER}&&[^\p{{Han}}]]
                  r"\p{N}{1,3}", REST])
 SEED = CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}" + "\r\n" + r"]+|\s*[" + "\r\n" + r"]+|\s+(?!\S)|\s+"
 CJK = "[一-龥ࠀ-一가-퟿]+"
-# By number where a normal form would make another letter of one.
+# Code points are escaped if Unicode normalization would change the letter.
 LETTERS = ("A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚ"
            "\u1e00-\u1f15\u1f18-\u1f1d\u1f20-\u1f45\u1f48-\u1f4d\u1f50-\u1f57\u1f59\u1f5b\u1f5d\u1f5f-\u1f7d\u1f80-\u1fb4"
            "\u1fb6-\u1fbc\u1fbe\u1fc2-\u1fc4\u1fc6-\u1fcc\u1fd0-\u1fd3\u1fd6-\u1fdb\u1fe0-\u1fec\u1ff2-\u1ff4\u1ff6-\u1ffc"
@@ -60,7 +60,7 @@ def split(*patterns: str) -> list[dict]:
 
 
 V3 = [*split(r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+", WORDS_V3), BYTES]
-# Steps, normalizer.
+# Name: steps, normalizer.
 PUBLISHED = {
     "gpt-2": ([GPT2], None), "exaone4": ([GPT2], None), "mpt": ([GPT2], NFC), "modern-bert": ([GPT2], NFC),
     "roberta-bpe": ([GPT2], None), "dbrx": ([*split(LLAMA3), BYTES], None), "smaug-bpe": ([*split(LLAMA3), BYTES], None),
@@ -81,14 +81,14 @@ PUBLISHED = {
 
 
 def letters_of_bytes() -> list[str]:
-    """As GPT-2 spells them."""
+    """Return GPT-2's characters for the 256 bytes."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return [chr(byte) if byte in plain else chr(256 + others.index(byte)) for byte in range(256)]
 
 
 def all_words(steps: list[dict], normalizer: dict | None, texts: list[str]) -> str:
-    """64 bits of FNV-1a of all ids of all texts."""
+    """Return the 64-bit FNV-1a hash of the ids of all texts."""
     letters = letters_of_bytes()
     pairs = [(first, second) for first in letters for second in letters]
     vocabulary = [*letters, *("".join(pair) for pair in pairs)]
@@ -107,7 +107,7 @@ def all_words(steps: list[dict], normalizer: dict | None, texts: list[str]) -> s
 
 
 def trained_pieces(texts: list[str]) -> ModelProto:
-    """SentencePiece's model of all texts, with a small table of characters that stand for others."""
+    """Train a SentencePiece model on all texts, with a small table of character replacements."""
     with tempfile.TemporaryDirectory() as name:
         rules = Path(name, "rules.tsv")
         rules.write_text("FF11\t31\nFF12\t32\nFB01\t66 69\n2026\t2E 2E 2E\n")
@@ -121,7 +121,7 @@ def trained_pieces(texts: list[str]) -> ModelProto:
 
 
 def write_pieces(texts: list[str]) -> None:
-    """As transformers 4 wrote XLM-RoBERTa's, and as llama.cpp's converter writes its GGUF file."""
+    """Write tokenizer.json as transformers 4 did for XLM-RoBERTa, and the GGUF file of llama.cpp's converter."""
     proto = trained_pieces(texts)
     pieces = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0),
               *((piece.piece, piece.score) for piece in proto.pieces[3:]), ("<mask>", 0.0)]
@@ -143,7 +143,7 @@ def write_pieces(texts: list[str]) -> None:
                                 "special_tokens": {name: {"id": name, "ids": [special[name]], "tokens": [name]}
                                                    for name in ("<s>", "</s>")}},
              "decoder": space, "model": {"type": "Unigram", "unk_id": 3, "vocab": pieces}}
-    Tokenizer.from_str(json.dumps(whole))  # it is one
+    Tokenizer.from_str(json.dumps(whole))  # checks that it is valid
     (OUT.parent / "pieces.json").write_text(json.dumps(whole, ensure_ascii=False) + "\n")
     kinds = {"<unk>": gguf.TokenType.UNKNOWN} | {name: gguf.TokenType.CONTROL for name in special if name != "<unk>"}
     writer = gguf.GGUFWriter(OUT.parent / "pieces.gguf", "bert")
@@ -166,7 +166,7 @@ def main() -> None:
     for name, (steps, normalizer) in PUBLISHED.items():
         out[name] = all_words(steps, normalizer, texts)
     different = {json.dumps(published) for published in PUBLISHED.values()}
-    print(f"{len(out)} names, {len(different)} ways, {len(set(out.values()))} told apart by the texts")
+    print(f"{len(out)} names, {len(different)} pre-tokenizers, of which the texts distinguish {len(set(out.values()))}")
     OUT.write_text(json.dumps(out, indent=1) + "\n")
     write_pieces(texts)
 

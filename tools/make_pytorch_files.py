@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes tests/data/pytorch/: one tiny Llama in each of the forms that torch.save has and had.
+"""Write tests/data/pytorch/: one tiny Llama in each current and former format of torch.save.
 
     python tools/make_pytorch_files.py
 
-    reference/config.json, reference/model.safetensors   the weights, float32, the head tied to the embedding
+    reference/config.json, reference/model.safetensors   the weights, float32, with the head tied to the embedding
     CASE.pt, sharded/                                     the same weights; every command must print the same
     dtypes.pt, dtypes.safetensors                         a tensor of each dtype
 
-A second run gives the same tensors. Each file is loaded back with torch.load and compared. Needs numpy, torch and safetensors.
+A second run gives the same tensors. Each file is loaded with torch.load and compared. Needs numpy, torch and safetensors.
 """
 
 import argparse
@@ -66,14 +66,14 @@ def make_weights() -> Weights:
 
 
 def tied(weights: Weights) -> Weights:
-    """As state_dict() gives it: the head is the embedding itself."""
+    """Return a state_dict in which the head is the embedding itself."""
     return collections.OrderedDict(weights) | {HEAD: weights[EMBEDDING]}
 
 
-# ---- Forms of one state dict --------------------------------------------------------------------------------------
+# ---- Layouts of one state dict ------------------------------------------------------------------------------------
 
 def as_views(weights: Weights) -> Weights:
-    """All in one storage, one after the other, every second matrix transposed in it."""
+    """Store all tensors one after the other in one storage, with every second matrix transposed."""
     flat = torch.cat([(weight.t() if turned else weight).reshape(-1) for weight, turned in with_turns(weights)])
     views, first = {}, 0
     for (name, weight), (_, turned) in zip(weights.items(), with_turns(weights), strict=True):
@@ -88,14 +88,14 @@ def with_turns(weights: Weights) -> list[tuple[torch.Tensor, bool]]:
 
 
 def as_columns(weights: Weights) -> Weights:
-    """Every matrix is some columns of a wider one, and vectors are a column."""
+    """Store every matrix as columns of a wider one, and every vector as a column."""
     beside = {name: torch.zeros(len(weight), 3) for name, weight in weights.items()}
     return {name: torch.cat([beside[name], weight, beside[name]], dim=1)[:, 3:-3] if weight.dim() == 2
             else torch.stack([weight, -weight], dim=1)[:, 0] for name, weight in weights.items()}
 
 
 def as_module(weights: Weights) -> torch.nn.Module:
-    """A whole module, as torch.save(model) keeps it."""
+    """Return a module with these weights, for torch.save(model)."""
     root = torch.nn.Module()
     for name, weight in weights.items():
         *path, last = name.split(".")
@@ -117,7 +117,7 @@ def warm_up(step: int) -> float:
 
 
 def as_training(weights: Weights) -> dict:
-    """What training programs keep beside the model: optimizer, arguments, random states, and Python's own objects."""
+    """Return a training checkpoint: the weights, and optimizer, arguments, random states and Python objects."""
     parameters = [torch.nn.Parameter(weight.clone()) for weight in weights.values() if weight.dim() == 1]
     optimizer = torch.optim.AdamW(parameters)
     sum(parameter.square().sum() for parameter in parameters).backward()
@@ -156,7 +156,7 @@ def saved(content: object, **options: object) -> bytes:
 
 def rewritten(archive: bytes, change: Callable[[str, bytes], bytes], method: int = zipfile.ZIP_STORED,
               top: str | None = None) -> bytes:
-    """The archive written anew, its entries changed."""
+    """Rewrite the archive with changed entries."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(out, "w", method) as new:
         for name in old.namelist():
@@ -166,7 +166,7 @@ def rewritten(archive: bytes, change: Callable[[str, bytes], bytes], method: int
 
 
 def big_endian(name: str, content: bytes) -> bytes:
-    """Of float32 storages."""
+    """Return the names of float32 storages."""
     if name.endswith("/byteorder"):
         return b"big"
     return np.frombuffer(content, "<f4").byteswap().tobytes() if "/data/" in name else content

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Writes tests/data/quantized/<case>/: a tiny quantised Llama and the values that the library of its method makes of it.
+"""Write tests/data/quantized/<case>/: a tiny quantized Llama, and its values dequantized by the method's own library.
 
     python tools/make_quantized_files.py [--only CASE]
 
-A second run gives the same bytes. Needs numpy, torch, safetensors, transformers 5, bitsandbytes 0.50 and compressed-tensors 0.20, and the
-source of autoawq 0.2.9, whose one file is loaded alone; no test needs them. A folder holds:
-    model.safetensors        as the method stores it
+A second run gives the same bytes. Needs numpy, torch, safetensors, transformers 5, bitsandbytes 0.50 and compressed-tensors 0.20. Also
+needs the source of autoawq 0.2.9, of which one file is loaded separately. Tests need none of them. A folder has:
+    model.safetensors        in the format of the method
     config.json              with its quantization_config
-    dequantized.safetensors  the same tensors with every weight dequantised, in the dtype that the library gives
+    dequantized.safetensors  the same tensors with every weight dequantized, in the library's output dtype
 
-Weights come from a generator of NumPy; the quantised numbers of GPTQ and AWQ are random themselves, since only reading them is in question.
-GPTQ is dequantised by its formula: its library needs a GPU, or rounds as the formula does.
+Weights are random. For GPTQ and AWQ, the quantized numbers themselves are random, because only reading them is tested.
+GPTQ is dequantized by its formula, because its library needs a GPU or rounds like the formula.
 """
 
 import argparse
@@ -43,7 +43,7 @@ CONFIG = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hid
 
 
 class Case:
-    """Collects the stored tensors and the dequantised ones."""
+    """Collects stored and dequantized tensors."""
 
     def __init__(self, name, quantization):
         self.random = np.random.default_rng(zlib.crc32(name.encode()))
@@ -57,7 +57,7 @@ class Case:
         self.stored[name] = self.values[name] = tensor
 
     def add(self, name, parts, values):
-        """`parts` by what follows the module's name."""
+        """Add a weight. `parts`: tensors by the suffix of the module's name."""
         for ending, tensor in parts.items():
             self.stored[name.removesuffix(".weight") + ending] = tensor.clone().contiguous()
         self.values[name] = values.contiguous()
@@ -72,7 +72,7 @@ class Case:
 
 
 def model_case(name, quantization, quantise, whole=False):
-    """A model of which `quantise(case, name, weight)` stores each projection; `whole`: one that runs."""
+    """Write a model in which `quantise(case, name, weight)` stores each projection. `whole`: a model that can be run."""
     case = Case(name, quantization)
     for module, shape in (WHOLE if whole else FEW).items():
         full = f"{LAYER}{module}.weight"
@@ -95,7 +95,7 @@ def on_blocks(grid, shape, block):
 
 
 def fp8_blocks(block, dtype):
-    """Multiplied in float32 and rounded to the dtype of the scales, as transformers' Fp8Dequantize does where blocks divide."""
+    """Multiply in float32 and round to the dtype of the scales, as transformers' Fp8Dequantize does if blocks divide the shape."""
     def quantise(case, name, weight):
         grid = [-(-size // each) for size, each in zip(weight.shape, block)]
         scale = torch.from_numpy(case.random.uniform(0.2, 1, grid).astype(np.float32) / 1024).to(dtype)
@@ -135,14 +135,14 @@ def write_fp8():
 # ---- GPTQ and AWQ -------------------------------------------------------------------------------------------------
 
 def bit_stream(numbers, bits):
-    """Rows of small numbers to rows of 32-bit words, dense from the lowest bit on."""
+    """Pack rows of small integers into rows of 32-bit words without gaps, lowest bit first."""
     stream = (numbers[..., None] >> np.arange(bits)) & 1
     stream = stream.reshape(*numbers.shape[:-1], -1)
     return np.packbits(stream.astype(np.uint8), axis=-1, bitorder="little").view("<i4")
 
 
 def random_groups(case, shape, group, bits):
-    """Numbers (inputs, outputs), and zero points and float16 scales by group; a few scales make subnormal results."""
+    """Return integers (inputs, outputs), and zero points and float16 scales per group. Some scales make subnormal results."""
     outputs, inputs = shape
     groups = -(-inputs // group)
     numbers = case.random.integers(0, 2**bits, (inputs, outputs))
@@ -213,7 +213,7 @@ def four_bits(kind, block, nested, dtype):
         codes, state = library.quantize_4bit(weight.to(dtype), blocksize=block, compress_statistics=nested, quant_type=kind)
         parts = {".weight": codes} | {".weight." + key: tensor for key, tensor in state.as_dict(packed=True).items()}
         case.add(name, parts, dequantised(codes, state))
-        if block == 64:  # 0.50 is wrong for other blocks on a CPU: its errors exceed the width of a step
+        if block == 64:  # on a CPU, 0.50 has a bug with other block sizes: its errors exceed a quantization step
             assert torch.equal(case.values[name], library.dequantize_4bit(codes, state))
 
     def dequantised(codes, state):
@@ -239,7 +239,7 @@ def write_bitsandbytes():
     model_case("nf4", config, four_bits("nf4", 128, False, torch.float16))
     model_case("fp4", config, four_bits("fp4", 64, False, torch.float32))
     model_case("int8", {"quant_method": "bitsandbytes", "load_in_8bit": True}, eight_bits, whole=True)
-    # Blocks that begin within rows, an odd count of values.
+    # Blocks that begin within rows, and an odd number of values.
     odd = Case("nf4-odd", config)
     four_bits("nf4", 64, True, torch.float16)(odd, "odd.weight", odd.weight((9, 75)))
     odd.write()
@@ -279,7 +279,7 @@ def compressed(format, dtype, old_packing=False, **weights):
 
 
 def repacked(words, bits, count):
-    """From the dense form to that of versions up to 0.15, as many whole numbers as fit in each word."""
+    """Convert the dense format to that of versions up to 0.15, in which no integer crosses a word boundary."""
     each = 32 // bits
     stream = np.unpackbits(words.contiguous().numpy().view(np.uint8), axis=-1, bitorder="little")[:, :count * bits]
     numbers = (stream.reshape(len(stream), count, bits).astype(np.int64) << np.arange(bits)).sum(-1)
@@ -336,7 +336,7 @@ WRITERS = [write_fp8, write_gptq_and_awq, write_bitsandbytes, write_compressed, 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", help="a part of the names of cases")
+    parser.add_argument("--only", help="only cases whose name contains this")
     only = parser.parse_args().only
     if only:
         write_all, Case.write = Case.write, lambda case: write_all(case) if re.search(only, case.name) else None

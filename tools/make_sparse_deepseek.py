@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes a checkpoint in DeepSeek-V3's layout, whose attention is random numbers and whose experts are holes in the files.
+"""Write a checkpoint in DeepSeek-V3's layout with random attention weights, whose experts are holes in sparse files.
 
     python3 tools/make_sparse_deepseek.py build/deepseek-narrow
     python3 tools/make_sparse_deepseek.py build/deepseek-wide --wide --layers 2
 
-For trials of what is read of a model that is larger than the machine: FP8 in blocks of 128 × 128, 163 shards, 61 layers of
-256 experts, narrow ones unless --wide asks for V3's own widths. Holes take no room on the disk, and read as zeros. Needs
-nothing but Python.
+Use it to test which parts of a model larger than memory are read. It has FP8 blocks of 128 × 128, 163 shards, and 61 layers of
+256 experts. Layers are narrow unless --wide selects V3's sizes. Holes need no disk space and read as zeros. Needs only
+Python.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def config_of(a, sizes):
 
 
 def tensors_of(a, sizes):
-    """(name, dtype, shape, what fills it: "random", "ones", or "hole") of the whole model, in the order of its layers."""
+    """Yield (name, dtype, shape, content: "random", "ones", or "hole") for the whole model, in layer order."""
     width, heads = sizes["width"], sizes["heads"]
     key = sizes["plain"] + sizes["rotary"]
 
@@ -75,7 +75,7 @@ def tensors_of(a, sizes):
 
 SIZES = {"F8_E4M3": 1, "BF16": 2, "F32": 4}
 ONES = {"BF16": b"\x80\x3f", "F32": b"\x00\x00\x80\x3f"}
-# A uniform byte to one of E4M3 without the two that are NaN, small exponents as often as large ones.
+# Maps a uniform byte to an E4M3 byte that is not NaN. All exponents are equally frequent.
 NO_NAN = bytes(byte if byte & 0x7F != 0x7F else byte - 1 for byte in range(256))
 
 
@@ -107,9 +107,9 @@ def write_shard(path, tensors, source):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--wide", action="store_true", help="DeepSeek-V3's own widths")
+    parser.add_argument("--wide", action="store_true", help="the sizes of DeepSeek-V3")
     parser.add_argument("--layers", type=int, default=61)
-    parser.add_argument("--dense", type=int, help="layers without experts, the first ones; default: 3, or none of two layers")
+    parser.add_argument("--dense", type=int, help="number of initial layers without experts (default: 3, or 0 for two layers)")
     parser.add_argument("--experts", type=int, default=256)
     parser.add_argument("--shards", type=int, default=163)
     arguments = parser.parse_args()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes a checkpoint with random weights in the shapes of a real model, for trials of time and memory.
+"""Write a checkpoint with random weights in the shapes of a real model, for tests of time and memory.
 
     python3 tools/make_synthetic.py build/llama-3-8b-two-layers
     python3 tools/make_synthetic.py build/gpt2-xl --model gpt2-xl --layers 4
 
-The defaults are the shapes of Llama-3-8B but for two layers and a small vocabulary (872 MB). Needs nothing but Python:
-the upper byte of a weight follows a normal distribution, the others are uniform. The deviation falls from a matrix's
-first stored row to its last, so that singular values fall too, as those of trained weights do.
+The defaults are the shapes of Llama-3-8B, but with two layers and a small vocabulary (872 MB). Needs only Python:
+the upper byte of a weight is normally distributed, the other bytes are uniform. The standard deviation decreases from a
+matrix's first stored row to its last, so that singular values decay like those of trained weights.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import random
 import statistics
 import struct
 
-# What the options are where they are not given: the shapes of each model.
+# Default options: the shapes of each model.
 MODELS = {
     "llama-3-8b": {"layers": 2, "width": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "intermediate_size": 14336,
                    "vocabulary": 1024, "dtype": "bf16"},
@@ -25,7 +25,7 @@ MODELS = {
 }
 DTYPES = {"bf16": ("BF16", 2, "bfloat16"), "f32": ("F32", 4, "float32")}
 FIRST_DEVIATION, LAST_DEVIATION = 0.04, 0.01
-STEPS = 64  # of the deviation, from the first rows to the last
+STEPS = 64  # of the standard deviation, from the first to the last rows
 
 
 def llama_shapes(a):
@@ -60,7 +60,7 @@ def bert_shapes(a):
 
 
 def gpt2_shapes(a):
-    """Stored (in, out), Q, K and V in one."""
+    """Yield Conv1D tensors, stored as (in, out), with Q, K and V fused."""
     yield "wte.weight", (a.vocabulary, a.width)
     for layer in range(a.layers):
         prefix = f"h.{layer}."
@@ -98,7 +98,7 @@ def elements(shape):
 
 
 def normal_upper_bytes(deviation):
-    """A table from a uniform byte to the upper byte of a float: sign, exponent but for its last bit."""
+    """Return a table from a uniform byte to the upper byte of a float: the sign, and the exponent without its last bit."""
     normal = statistics.NormalDist(0, deviation)
     values = (normal.inv_cdf((index + 0.5) / 256) for index in range(256))
     return bytes(struct.pack(">f", value)[0] for value in values)
@@ -139,8 +139,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--model", choices=MODELS, default="llama-3-8b")
     for name in ("layers", "width", "heads", "kv-heads", "head-dim", "mlp-width", "vocabulary"):
-        parser.add_argument("--" + name, type=int, help="default: the model's")
-    parser.add_argument("--dtype", choices=DTYPES, help="default: the model's")
+        parser.add_argument("--" + name, type=int, help="default: the model's value")
+    parser.add_argument("--dtype", choices=DTYPES, help="default: the model's value")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     for name, default in MODELS[arguments.model].items():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes tests/inputs/text/tokenizers: four small tokenizers, and what the `tokenizers` package says of 500 texts.
+"""Make tests/inputs/text/tokenizers: four small tokenizers, and the outputs of the `tokenizers` package for 500 texts.
 
-Trained on an English text that is named (tiny Shakespeare) and the lines below. The expected ids and texts are
-computed here, never by attnscope. The same versions write the same bytes.
+They are trained on an English text given as argument (Tiny Shakespeare) and the lines below. The expected ids and texts are
+computed by the package, never by attnscope. The same versions write the same bytes.
 """
 
 import argparse
@@ -33,7 +33,7 @@ MULTILINGUAL = [
     "😀 😃 🎉 👍🏽 👨‍👩‍👧‍👦 🏳️‍🌈 ❤️ 🇩🇪",
     "for (int row = 0; row < rows; ++row) { sum += a[row] * 2.5e-3; }  // 100%",
 ]
-# Of Llama 3; GPT-4's is the same but for the lengths of numbers.
+# The pattern of Llama 3. GPT-4's differs only in the lengths of numbers.
 LLAMA3_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -77,7 +77,7 @@ def bert(lines):
 
 
 def llama(lines):
-    """As Llama 1 and 2 are converted from SentencePiece: no pre-tokenizer, `▁` for spaces, bytes for the rest."""
+    """Make a tokenizer like Llama 1 and 2 converted from SentencePiece: no pre-tokenizer, `▁` for spaces, byte fallback."""
     trained = Tokenizer(models.BPE())
     trained.pre_tokenizer = pre_tokenizers.Metaspace()
     trained.train_from_iterator(
@@ -121,7 +121,7 @@ def llama3(lines):
             vocab_size=600, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
         ),
     )
-    # Long words without the merges that would build them, which `ignore_merges` finds whole.
+    # Long words without the merges to build them, which `ignore_merges` finds as whole tokens.
     state = json.loads(tokenizer.to_str())
     for word in ("Coriolanus", "Ġgentleman", "Ġï¼ļ", "ðŁĺĢ"):
         state["model"]["vocab"].setdefault(word, len(state["model"]["vocab"]))
@@ -144,7 +144,7 @@ def llama3(lines):
 
 
 def runs(ids):
-    """Ids, runs of four and more of one as a pair: `[7, 7, 7, 7, 9]` is `[[7, 4], 9]`."""
+    """Compress runs of four or more equal ids to pairs: `[7, 7, 7, 7, 9]` becomes `[[7, 4], 9]`."""
     out = []
     for id in ids:
         if out and isinstance(out[-1], list) and out[-1][0] == id:
@@ -157,8 +157,10 @@ def runs(ids):
 
 
 def expected(tokenizer, texts):
-    """What the package says. Special tokens around a text are the same for every text; a decoded text is null
-    where it is the text, and listed again by its index where special tokens that the text itself spells are kept."""
+    """Return the outputs of the package.
+
+    Special tokens around a text are the same for every text. A decoded text is null if it equals the text. If keeping special
+    tokens in the text changes the decoded text, that version is listed by the text's index."""
     encode = lambda text, special: tokenizer.encode(text, add_special_tokens=special).ids
     probe, whole = encode("citizen", False), encode("citizen", True)
     at = next(at for at in range(len(whole)) if whole[at : at + len(probe)] == probe)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes tests/data/weights_only/<family>: tiny files of families whose forward pass is not described, as transformers saves them.
+"""Write tests/data/weights_only/<family>: tiny files of families without forward-pass support, as saved by transformers.
 
     python tools/make_weights_only.py
 
-Needs torch, transformers and safetensors; no test needs them. A second run gives the same bytes.
+Needs torch, transformers and safetensors, but tests do not. A second run gives the same bytes.
 """
 
 import os

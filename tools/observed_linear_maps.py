@@ -1,7 +1,7 @@
-"""What the layers of a transformers model do, as its own modules show it: one linear map for each head and matrix.
+"""The linear maps of a transformers model's layers, one per head and matrix, observed in its own modules.
 
-Nothing is taken from how a tensor is stored: the model's own attention code is run on unit vectors, and what it hands to the
-attention function, head by head, is written down.
+Nothing depends on how a tensor is stored. The model's own attention code is run on unit vectors, and its per-head inputs of the
+attention function are recorded.
 """
 
 import inspect
@@ -15,7 +15,7 @@ from transformers import AttentionInterface
 from transformers.models.deberta_v2 import modeling_deberta_v2
 
 
-# ---- Where each family keeps what ---------------------------------------------------------------------------------
+# ---- Module paths of each family ----------------------------------------------------------------------------------
 
 @dataclass(frozen=True)
 class Places:
@@ -75,10 +75,10 @@ ENCODERS = {"bert", "roberta", "distilbert", "albert", "mpnet", "xlm-roberta", "
             "nomic_bert", "modernbert", "deberta-v2"}
 
 
-# ---- Watching the modules -----------------------------------------------------------------------------------------
+# ---- Recording ----------------------------------------------------------------------------------------------------
 
 class Recorder:
-    """Stands in for the attention function: keeps the per-head inputs, and returns the per-head outputs it is given."""
+    """Replaces the attention function: records the per-head inputs, and returns given per-head outputs."""
 
     def __init__(self) -> None:
         self.states: tuple[torch.Tensor, ...] = ()
@@ -97,7 +97,7 @@ AttentionInterface.register("attnscope_recorder", RECORDER)
 
 
 class ProductRecorder(TorchFunctionMode):
-    """The same for attentions that multiply by themselves: Q Kᵀ, then weights times V. Linear layers have flat weights."""
+    """The same for attention modules that call matmul themselves: Q Kᵀ, then weights times V. Linear layers have flat weights."""
     PRODUCTS = {torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bmm, torch.Tensor.baddbmm}
 
     def __init__(self, batch: int) -> None:
@@ -109,7 +109,7 @@ class ProductRecorder(TorchFunctionMode):
             return function(*arguments, **(keywords or {}))
         left, right = (operand.reshape(self.batch, -1, *operand.shape[-2:]) for operand in operands)
         self.seen.append((left, right))
-        if len(self.seen) == 1:  # of one token: the only weight is 1 whatever the score
+        if len(self.seen) == 1:  # with one token, the only weight is 1, whatever the score is
             return left.new_zeros(arguments[0].shape[:1] + left.shape[-2:-1] + right.shape[-1:]) \
                 if operands[0].dim() == 3 else left.new_zeros(*left.shape[:-1], right.shape[-1])
         RECORDER.states = (self.seen[0][0], self.seen[0][1].transpose(-1, -2), right)
@@ -123,7 +123,7 @@ MULTIPLY_BY_THEMSELVES = {"BloomAttention", "FalconAttention", "MptAttention", "
 
 
 def layers_as_executed(model, class_name: str) -> list[torch.nn.Module]:
-    """The layer modules in the order a forward pass enters them, so that shared ones appear once per use."""
+    """Return the layer modules in execution order, so that shared ones appear once per use."""
     order, hooks = [], []
     for module in model.modules():
         if type(module).__name__ == class_name:
@@ -135,36 +135,36 @@ def layers_as_executed(model, class_name: str) -> list[torch.nn.Module]:
 
 
 def prepare_attention(attention: torch.nn.Module) -> None:
-    """Takes away what is not part of the projections: norms of q and k, and OPT's scaling of q before attention."""
+    """Remove operations that are not part of the projections: norms of q and k, and OPT's scaling of q before attention."""
     for name in ("q_norm", "k_norm"):
         if hasattr(attention, name):
             setattr(attention, name, torch.nn.Identity())
     attention.scaling = 1.0
     if type(attention).__name__ == "EsmAttention":
-        attention.LayerNorm = torch.nn.Identity()  # of its input
+        attention.LayerNorm = torch.nn.Identity()  # norm of its input
     if type(attention).__name__ == "DebertaV2Attention":
         attention.self.relative_attention = False
-        modeling_deberta_v2.scaled_size_sqrt = lambda *_: torch.ones(())  # it divides keys
+        modeling_deberta_v2.scaled_size_sqrt = lambda *_: torch.ones(())  # divides the keys
     if hasattr(attention, "_attn"):  # GPT-Neo computes attention itself, with the head axis before the tokens
         attention._attn = lambda *states: (RECORDER(None, *states)[0].transpose(1, 2), None)
 
 
 def run_attention(attention: torch.nn.Module, inputs: torch.Tensor) -> None:
-    """inputs (batch, D): one-token sequences at position 0, where the rotation of rotary embeddings is the identity."""
+    """Run attention on inputs (batch, D): one-token sequences at position 0, where rotary embeddings are the identity."""
     accepted = inspect.signature(attention.forward).parameters
     arguments = {"hidden_states": inputs[:, None, :], "attention_mask": None}
     if "position_embeddings" in accepted or type(attention).__name__ == "EsmAttention":
         inner = getattr(attention, "self", attention)
         rotated = getattr(inner, "rotary_ndims", getattr(inner, "head_dim", getattr(inner, "attention_head_size", None)))
         if type(attention).__name__ == "GptOssAttention":
-            rotated //= 2  # it has an angle a pair
+            rotated //= 2  # it has one angle per pair
         arguments["position_embeddings"] = (inputs.new_ones(1, 1, rotated), inputs.new_zeros(1, 1, rotated))
     if "position_ids" in accepted:
         arguments["position_ids"] = torch.zeros(len(inputs), 1, dtype=torch.long)
     if type(attention).__name__ not in MULTIPLY_BY_THEMSELVES:
         with golden_forward.InFloat64():  # some rotate in float32
             attention(**arguments)
-        if type(attention).__name__ == "EsmAttention":  # scales queries before anything else
+        if type(attention).__name__ == "EsmAttention":  # scales queries first
             query, key, value = RECORDER.states
             RECORDER.states = (query * query.shape[-1]**0.5, key, value)
         return
@@ -178,7 +178,7 @@ def run_attention(attention: torch.nn.Module, inputs: torch.Tensor) -> None:
         arguments["attention_mask"] = inputs.new_ones(1, 1, 1, 1)
     with ProductRecorder(len(inputs)):
         attention(**arguments)
-    if getattr(attention, "new_decoder_architecture", False):  # Falcon copies keys and values for each query
+    if getattr(attention, "new_decoder_architecture", False):  # Falcon repeats keys and values for each query head
         every = attention.num_heads // attention.num_kv_heads
         query, key, value = RECORDER.states
         RECORDER.states = (query, key[:, ::every], value[:, ::every])
@@ -189,13 +189,13 @@ def probe(size: int) -> np.ndarray:
 
 
 def questions(size: int) -> torch.Tensor:
-    """Unit vectors, then the probe, then zero (whose answer is the bias)."""
+    """Return unit vectors, then the probe, then zero (whose output is the bias)."""
     return torch.from_numpy(np.vstack([np.eye(size), probe(size), np.zeros(size)]))
 
 
 @dataclass
 class Linear:
-    """A linear map as observed: its matrix (outputs, inputs) and, from a run of its own, what it makes of the probe."""
+    """An observed linear map: its matrix (outputs, inputs) and, from a separate run, its output for the probe."""
     matrix: np.ndarray
     probed: np.ndarray
 
@@ -206,12 +206,12 @@ class Linear:
 
     @staticmethod
     def checked(matrix: np.ndarray, probed: np.ndarray) -> "Linear":
-        assert np.allclose(matrix @ probe(matrix.shape[1]), probed, rtol=0, atol=1e-12), "not linear as observed"
+        assert np.allclose(matrix @ probe(matrix.shape[1]), probed, rtol=0, atol=1e-12), "the observed map is not linear"
         return Linear(matrix, probed)
 
 
 def observe_inputs(attention: torch.nn.Module, width: int) -> dict[str, list[Linear]]:
-    """W_Q, W_K, W_V, one map per head, as the model's own forward splits them."""
+    """Return W_Q, W_K, W_V, one map per head, as split by the model's forward."""
     RECORDER.reply = None
     run_attention(attention, questions(width))
     return {name: [Linear.observed(states[:, head, 0, :]) for head in range(states.shape[1])]
@@ -219,7 +219,7 @@ def observe_inputs(attention: torch.nn.Module, width: int) -> dict[str, list[Lin
 
 
 def observe_output(attention: torch.nn.Module, output: torch.nn.Module, heads: int, head_dim: int, width: int):
-    """W_O, one map per head: every head answers zero except the one asked about."""
+    """Return W_O, one map per head: every head outputs zero except the observed one."""
     seen = []
     hook = output.register_forward_hook(lambda module, inputs, result: seen.append(result))
     maps = []
@@ -249,11 +249,11 @@ def observe_mlp(layer: torch.nn.Module, places: Places, width: int) -> dict[str,
 
 
 def check_gate(mlp: torch.nn.Module, maps: dict[str, Linear], width: int) -> None:
-    """Gate and up have one shape: only the whole MLP tells which of them goes through the activation."""
+    """Order gate and up, which have one shape: only the whole MLP shows which one has the activation."""
     activation = next(getattr(mlp, name) for name in ("act_fn", "act", "activation_fn") if hasattr(mlp, name))
     gated = activation(torch.from_numpy(maps["gate"].probed)).numpy() * maps["up"].probed
     expected = mlp(questions(width))[width].detach().numpy()
-    assert np.allclose(maps["down"].matrix @ gated, expected, rtol=0, atol=1e-12), "gate and up are mixed up"
+    assert np.allclose(maps["down"].matrix @ gated, expected, rtol=0, atol=1e-12), "gate and up are swapped"
 
 
 # ---- One layer ----------------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def whole_matrix(layer: Layer, name: str) -> np.ndarray:
 
 
 def circuits(layer: Layer) -> dict[str, list[np.ndarray]]:
-    """The D x D products, multiplied out: slow and plain, as a reference should be."""
+    """Return the D x D products, multiplied out. This is slow and simple, as a reference should be."""
     q, k, v, o = (layer.heads[name] for name in "qkvo")
     heads = range(len(q))
     return {"qk": [q[h].matrix.T @ k[layer.head_of_kv(h)].matrix for h in heads],

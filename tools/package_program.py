@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Makes a tarball of the program that needs nothing of a system but its C library.
+"""Make a tarball of the program that needs only the system's C library.
 
     package_program.py PROGRAM SHARE FOLDER
 
-SHARE: the folder of the build with the manual page and completions. Into FOLDER goes attnscope-VERSION-SYSTEM.tar.gz:
-bin/attnscope, share/, an example, and the licenses of everything in it. archives.txt beside PROGRAM names what was linked into it
-(cmake/archives.cmake). Needs dpkg, cargo, and the package nanobind for licenses. Exits 1 where the program needs another library.
+SHARE: the build folder with the manual page and completions. Writes attnscope-VERSION-SYSTEM.tar.gz to FOLDER, with
+bin/attnscope, share/, an example, and the licenses of all components. The file archives.txt next to PROGRAM lists what was linked
+into it (cmake/archives.cmake). Needs dpkg, cargo, and the package nanobind for licenses. Exits with 1 if the program needs
+another library.
 """
 
 import gzip
@@ -20,7 +21,7 @@ import tempfile
 
 from wheel_licenses import HEADERS, ROOT, crate_licenses, debian_licenses, document, package_of, page_licenses
 
-# The C library's own, which belong to the system: they and its loader are of one version.
+# Libraries of the C library, which belong to the system and must match its loader.
 OF_SYSTEM = re.compile(r"(ld-linux|lib(c|m|dl|rt|pthread|resolv|util|anl|nsl)\.so)")
 
 
@@ -29,7 +30,7 @@ def output(*words):
 
 
 def newest_glibc(program):
-    """The version of the C library that it needs."""
+    """Return the version of the C library that the program needs."""
     versions = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([\d.]+)", output("objdump", "-T", program))}
     return ".".join(map(str, max(versions)))
 
@@ -37,7 +38,7 @@ def newest_glibc(program):
 def add_program(program, folder):
     more = [name for name in re.findall(r"NEEDED +(\S+)", output("objdump", "-p", program)) if not OF_SYSTEM.match(name)]
     if more:
-        sys.exit(f"{program} needs {', '.join(more)}: it was not linked with archives")
+        sys.exit(f"{program} needs {', '.join(more)}: link it with static libraries")
     (folder / "bin").mkdir(parents=True)
     ours = folder / "bin/attnscope"
     shutil.copy(program, ours)
@@ -56,7 +57,7 @@ def add_share(share, folder):
 
 
 def plain(entry):
-    """The same bytes, whoever packs them and when."""
+    """Make the archive reproducible: the same bytes for every user and time."""
     entry.uid = entry.gid = entry.mtime = 0
     entry.uname = entry.gname = ""
     return entry

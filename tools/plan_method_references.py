@@ -1,7 +1,7 @@
-"""What the forms of smaller models keep and fit, in NumPy, in the shapes of the original: the rest is zero, or of lower rank.
+"""NumPy references of the compression methods, applied in the original shapes: removed parts are zero, or have a lower rank.
 
-Models are those of transformers, which are changed in place; `moments` are means of x xᵀ of what the matrices of a layer
-read, x with a last element of 1, by (layer, matrix).
+They change transformers models in place. `moments` are means of x xᵀ of the inputs x of a layer's matrices, with a last
+element of 1, by (layer, matrix).
 """
 
 from typing import NamedTuple
@@ -31,13 +31,13 @@ def write_with_bias(own, joined):
 
 
 def heads_of(model):
-    """Query heads, key/value heads, and the width of each."""
+    """Return the number of query heads, the number of key/value heads, and the head dimension."""
     config = model.config
     return config.num_attention_heads, config.num_key_value_heads, config.head_dim
 
 
 def left_by_surgeon(weight, g, count):
-    """The neurons that optimal brain surgeon leaves, removed one by one."""
+    """Return the neurons that optimal brain surgeon keeps when it removes them one by one."""
     h = np.linalg.inv(g + 1e-6 * np.trace(g) / len(g) * np.eye(len(g)))
     weight, left = weight.copy(), list(range(len(g)))
     while len(left) > count:
@@ -49,18 +49,18 @@ def left_by_surgeon(weight, g, count):
 
 
 def refitted(weight, g, kept):
-    """Columns for the kept inputs alone, the best for what all inputs give."""
+    """Return the least-squares weights for only the kept inputs."""
     among = g[np.ix_(kept, kept)]
     return np.linalg.solve(among + 1e-8 * np.trace(among) / len(among) * np.eye(len(among)), (weight @ g[:, kept]).T).T
 
 
 class Fit(NamedTuple):
-    """A matrix of the inputs that stay, and their second moments."""
+    """A matrix refit to the kept inputs, and their second moments."""
     weight: np.ndarray
     moments: np.ndarray
 
     def distance(self, other):
-        """Of what both give, relatively: where inputs nearly depend on each other, it says less than weights do."""
+        """Return the relative distance of the outputs. For nearly dependent inputs it is more robust than that of the weights."""
         def size(weight):
             return np.sqrt(np.trace(weight @ self.moments @ weight.T))
         return size(other - self.weight) / size(self.weight)
@@ -75,7 +75,7 @@ def keep_inputs(own, g, kept):
 
 
 def width(model, moments, size):
-    """The neurons that stay, and W_down of them, of each layer."""
+    """Remove neurons. Return, per layer, the kept ones and their refit W_down."""
     out = []
     for layer in range(model.config.num_hidden_layers):
         own, g = projection(model, layer, "down"), moments[layer, "down"][:-1, :-1]
@@ -85,7 +85,7 @@ def width(model, moments, size):
 
 
 def heads(model, moments, size):
-    """The heads that stay, of every group the same number, and W_O of them, of each layer."""
+    """Remove heads, the same number per group. Return, per layer, the kept ones and their refit W_O."""
     count, groups, head_dim = heads_of(model)
     out = []
     for layer in range(model.config.num_hidden_layers):
@@ -100,7 +100,7 @@ def heads(model, moments, size):
 
 
 def narrow_values(model, moments, layer, merged, size):
-    """Of `merged` heads together the `size` directions that matter most to W_O."""
+    """Keep the `size` value directions of each `merged` heads that matter most to W_O."""
     count, groups, head_dim = heads_of(model)
     value, output = projection(model, layer, "v"), read(projection(model, layer, "o"))
     of_group = count // groups * head_dim
@@ -120,7 +120,7 @@ def narrow_values(model, moments, layer, merged, size):
 
 
 def rotary_pairs(own, head_dim):
-    """Rows as complex numbers that turn: (heads, pairs, inputs and the bias)."""
+    """Return rows as complex numbers, one per rotary pair: (heads, pairs, inputs and the bias)."""
     rows = with_bias(own).reshape(-1, 2, head_dim // 2, own.weight.shape[1] + 1)
     return rows[:, 0] + 1j * rows[:, 1]
 
@@ -131,12 +131,12 @@ def write_pairs(own, pairs):
 
 
 def energies(pairs, g):
-    """E|q|² of each head and pair."""
+    """Return E|q|² of each head and pair."""
     return np.einsum("hpi,ij,hpj->hp", pairs, g, pairs.conj()).real
 
 
 def head_width(model, moments, size):
-    """The rotary pairs that stay, the same in all layers."""
+    """Remove rotary pairs, the same ones in all layers. Return the kept pairs."""
     count, groups, head_dim = heads_of(model)
     layers, total = range(model.config.num_hidden_layers), np.zeros(head_dim // 2)
     for layer in layers:
@@ -154,7 +154,7 @@ def head_width(model, moments, size):
 
 
 def kv_heads(model, moments, size):
-    """Nothing is chosen: all are merged."""
+    """Merge key/value heads. Nothing is selected."""
     count, groups, head_dim = heads_of(model)
     merged = groups // size
     for layer in range(model.config.num_hidden_layers):

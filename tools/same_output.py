@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""Says where two builds of attnscope print different bytes.
+"""Compare the output of two builds of attnscope byte by byte.
 
     tools/same_output.py OLD_BINARY NEW_BINARY
     tools/same_output.py OLD_BINARY NEW_BINARY --only 'circuits .*--composition' --allow intended.txt
 
-Runs every command with every option (same_output_cases.py) on the examples, tests/data, ../shared/models where that is
-there, and files made for it (same_output_files.py): hard numbers, broken files. Each case runs in a folder of the same
-name for both. Compared are stdout, stderr, the exit code, and the files that are left; of stores the names, and what
-`export` and second runs say of them. Lines of progress are not compared, as they depend on the time.
+Runs every command with every option (same_output_cases.py) on the examples, tests/data and ../shared/models if it exists. It also
+uses generated files (same_output_files.py): difficult numbers, malformed files. Each case runs in a folder of the same
+name for both. Compares stdout, stderr, exit codes, and the files left behind. For stores it compares the file names, and
+the output of `export` and of second runs. Progress lines are not compared, because they depend on the time.
 
-A line of the file of --allow says which differences are intended:
+Each line of the --allow file specifies intended differences:
 
     REGEX OF THE COMMAND :: REGEX OF EVERY LINE THAT DIFFERS :: REASON
 
-A line that differs is "-stdout: …" or "+exit: 4". In place of the second part `within 1e-12` allows numbers alone to
-differ, each by no more than that share of itself or that much.
+A differing line is shown as "-stdout: …" or "+exit: 4". Write `within 1e-12` as the second part to allow only numbers to
+differ, each by no more than that relative or absolute amount.
 
-Exits 1 where anything differs that is not allowed. Needs nothing but Python.
+Exits with 1 if there are differences that are not allowed. Needs only Python.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def read_all(descriptor):
     while True:
         try:
             block = os.read(descriptor, 65536)
-        except OSError:  # a terminal that nobody writes to
+        except OSError:  # a terminal without input
             block = b""
         if not block:
             return text
@@ -69,10 +69,10 @@ def read_all(descriptor):
 
 
 def run(binary, command, folder):
-    """What it said, by name of the stream."""
+    """Return the output by name of the stream."""
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent", "LC_ALL": "C.UTF-8",
                    "TERM": "xterm-256color", **command.environment}
-    # Files, so that neither stream can fill up while the other is read.
+    # Use files, so that neither stream can fill up while the other one is read.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         ours, theirs = open_terminal() if command.terminal else (None, None)
         process = subprocess.Popen(["attnscope"] + command.words, executable=binary, cwd=folder, env=environment,
@@ -86,14 +86,14 @@ def run(binary, command, folder):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            code = f"none after {TIMEOUT_SECONDS} s"
+            code = f"none within {TIMEOUT_SECONDS} s"
         out.seek(0)
         err.seek(0)
         return {"exit": code.encode(), "stderr": err.read(), "stdout": out.read()}
 
 
 def left_files(folder):
-    """Content by name; of stores, which hold times, the name alone."""
+    """Return file contents by name. For stores, which contain times, return only the name."""
     files = {}
     for path in sorted(folder.rglob("*")):
         if not path.is_symlink() and path.is_file():
@@ -107,7 +107,7 @@ class Runner:
         self.old, self.new, self.root = old, new, root
 
     def outputs(self, binary, case, folder):
-        """Of each command of the case, in a folder made anew."""
+        """Run each command of the case in a new folder. Return their outputs."""
         folder.mkdir(parents=True)
         for name in ("data", "examples", "shared", "made"):
             if (self.root / name).exists():
@@ -125,7 +125,7 @@ class Runner:
         return outputs
 
     def compare(self, number, case):
-        """Pairs of a command's text and its streams of both sides, for each that differs."""
+        """Return pairs of a command's text and both sides' streams, for each command with differences."""
         folder = self.root / "cases" / str(number)
         commands = [step for step in case if not isinstance(step, int)]
         before = self.outputs(self.old, case, folder)
@@ -134,9 +134,9 @@ class Runner:
                 for at, (old, new) in enumerate(zip(before, after)) if old != new]
 
 
-# ---- Saying what differs ------------------------------------------------------------------------
+# ---- Printing differences -----------------------------------------------------------------------
 
-# Colours and the like are to be seen, not obeyed.
+# Show escape sequences instead of sending them to the terminal.
 VISIBLE = {code: f"\\x{code:02x}" for code in [*range(9), *range(11, 32), 127]}
 
 
@@ -147,7 +147,7 @@ def lines_of(streams, name):
 
 
 def differing_lines(old, new):
-    """"-stream: line" and "+stream: line" for all that differs."""
+    """Return "-stream: line" and "+stream: line" for all differences."""
     found = []
     for stream in sorted(set(old) | set(new)):
         sides = [lines_of(side, stream) for side in (old, new)]
@@ -158,7 +158,7 @@ def differing_lines(old, new):
             gone, come = sides[0][ranges[0]:ranges[1]], sides[1][ranges[2]:ranges[3]]
             if kind == "equal":
                 continue
-            for before, after in zip(gone, come):  # beside each other what may belong together
+            for before, after in zip(gone, come):  # sorts lines that may correspond next to each other
                 found += [f"-{stream}: {before}", f"+{stream}: {after}"]
             found += [f"-{stream}: {line}" for line in gone[len(come):]]
             found += [f"+{stream}: {line}" for line in come[len(gone):]]
@@ -166,7 +166,7 @@ def differing_lines(old, new):
 
 
 def number_distance(old, new):
-    """The largest distance between numbers, as a share or as it is, whichever is less; None where more differs."""
+    """Return the largest difference of numbers, relative or absolute, whichever is smaller. None: other text differs too."""
     if set(old) != set(new):
         return None
     largest = 0.0
@@ -183,7 +183,7 @@ def number_distance(old, new):
 
 
 def shortened(line, other, most=150):
-    """The part of a long line around its first difference from another."""
+    """Return the part of a long line around its first difference from another line."""
     if len(line) <= most:
         return line
     same = len(os.path.commonprefix([line[1:], other[1:]]))
@@ -194,7 +194,7 @@ def shortened(line, other, most=150):
 def print_difference(command, lines, distance):
     print(f"$ {command}")
     if distance is not None:
-        print(f"    numbers alone, by at most {distance:.2g}")
+        print(f"    only numbers, by at most {distance:.2g}")
     for at, line in enumerate(lines[:6]):
         print("    " + shortened(line, lines[at ^ 1] if at ^ 1 < len(lines) else ""))
     if len(lines) > 6:
@@ -203,7 +203,7 @@ def print_difference(command, lines, distance):
 
 
 class Allowed:
-    """One line of the file of --allow."""
+    """One line of the --allow file."""
 
     def __init__(self, text):
         parts = [part.strip() for part in text.split(" :: ")]
@@ -227,7 +227,7 @@ def read_allowed(path):
     return [Allowed(line) for line in lines if line.strip() and not line.startswith("#")]
 
 
-# ---- All together -------------------------------------------------------------------------------
+# ---- Main program -------------------------------------------------------------------------------
 
 def prepare(root):
     shared = ROOT.parent / "shared/models"
@@ -235,7 +235,7 @@ def prepare(root):
         if path.is_dir():
             (root / name).symlink_to(path)
         else:
-            print(f"without {path}: not there")
+            print(f"skipping {path}: does not exist")
     same_output_files.make_files(root / "made", ROOT / "tests/data")
 
 
@@ -243,11 +243,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("old", type=pathlib.Path)
     parser.add_argument("new", type=pathlib.Path)
-    parser.add_argument("--only", metavar="REGEX", help="cases with a command that this is found in")
-    parser.add_argument("--allow", metavar="FILE", type=pathlib.Path, help="intended differences")
-    parser.add_argument("--help-texts", action="store_true", help="help, completions and the manual page too")
-    parser.add_argument("--list", action="store_true", help="print the commands and run none")
-    parser.add_argument("--show", metavar="N", type=int, default=100, help="differences printed (default: 100)")
+    parser.add_argument("--only", metavar="REGEX", help="only cases with a command that matches REGEX")
+    parser.add_argument("--allow", metavar="FILE", type=pathlib.Path, help="file of intended differences")
+    parser.add_argument("--help-texts", action="store_true", help="also compare help, completions and the manual page")
+    parser.add_argument("--list", action="store_true", help="print the commands without running them")
+    parser.add_argument("--show", metavar="N", type=int, default=100, help="maximum number of printed differences (default: 100)")
     parser.add_argument("-j", metavar="N", dest="jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     allowed = read_allowed(arguments.allow)
@@ -283,9 +283,9 @@ def main():
         print(f"intended, {times} times: {reason}")
     for rule in allowed:
         if rule not in used:
-            print(f"allowed, and did not occur: {rule.command.pattern}: {rule.reason}")
+            print(f"allowed but did not occur: {rule.command.pattern}: {rule.reason}")
     print(f"{count} commands in {len(cases)} cases, {time.monotonic() - start:.0f} s: "
-          f"{unexpected} differ, {intended.total()} more as intended")
+          f"{unexpected} unexpected and {intended.total()} intended differences")
     return 1 if unexpected else 0
 
 

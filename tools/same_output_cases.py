@@ -1,7 +1,7 @@
-"""What same_output.py runs: a list of cases. A case is commands in one folder.
+"""The cases of same_output.py. A case is a list of commands that run in one folder.
 
-In that folder lie `data` (the tiny checkpoints of tests/data), `examples`, `shared` (other models, where there are any)
-and `made` (what same_output_files.py wrote).
+That folder has `data` (the tiny checkpoints of tests/data), `examples`, `shared` (other models, if they exist)
+and `made` (the output of same_output_files.py).
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ EXPORTS = ["json", "csv", "table"]
 class Command:
     words: list
     terminal: bool = False  # stdout is a pseudo-terminal
-    by_old: bool = False  # run by the old program on both sides: what it leaves must be taken over
+    by_old: bool = False  # run by the old program on both sides: the new program must be able to use its files
     environment: dict = dataclasses.field(default_factory=dict)
 
     def __str__(self):
@@ -28,7 +28,7 @@ class Command:
 
 # ---- Options of each command --------------------------------------------------------------------
 
-# {matrices}: those of this model, of `MATRICES`; {tensor}: its first matrix by name.
+# {matrices}: the model's entry in `MATRICES`; {tensor}: the name of its first matrix.
 EVERY_FORMAT = {
     "info": ["", "--quiet"],
     "spectrum": [
@@ -62,7 +62,7 @@ EVERY_FORMAT = {
     ],
 }
 
-# Where the format is of no interest; none of these may change a digit either.
+# Options for which the format does not matter. None of them may change a digit.
 ONLY_JSON = {
     "spectrum": ["--per-head --matrix {matrices} " + how for how in
                  ["--threads 1", "--threads 2", "--threads 7", "--memory 100K", "--memory 1M --threads 2",
@@ -86,18 +86,19 @@ STORED = [
 ]
 
 
-# Models of two stacks, of images and of sound.
+# Encoder-decoders, vision models and audio models.
 STACKS = [
     "info data/encoder_decoders/t5", "spectrum data/encoder_decoders/t5 --per-head", "spectrum data/stacks/clip --stack vision --layers 0",
     "circuits data/encoder_decoders/bart --stack cross", "attention data/encoder_decoders/t5 --tokens 3,1,4 --target-tokens 0,5",
     "attention data/encoder_decoders/bart --tokens 5,6,7 --target-tokens 2,3 --stack cross --heatmap 1,0",
     "predict data/encoder_decoders/t5 --tokens 3,1,4 --generate 4", "predict data/encoder_decoders/t5 --tokens 3,1 --target-tokens 0,5,7 --perplexity",
     "attention data/stacks/vit --image data/images/odd.png", "attention data/stacks/vit --pixel-values data/images/pixels.npy",
-    "attention data/stacks/vit --image data/images/turned6.jpg --heatmap 0,1", "predict data/stacks/vit --image data/images/grey.jpg",
+    "attention data/stacks/vit --image data/images/turned6.jpg --heatmap 0,1",
+    "predict data/stacks/vit --image data/images/grey.jpg",  # words: ok (the name of a file)
     "attention data/stacks/wav2vec2 --audio data/audio/steps.wav --layers 0", "predict data/stacks/wav2vec2 --audio data/audio/noise.wav",
 ]
 
-# Losses and means over some tokens.
+# Losses and means over selected tokens.
 SCORED = [
     "attention data/gpt2 --tokens 3,1,4,1,5 --score-positions last", "lens data/gpt2 --tokens 3,1,4,1,5 --score-positions 2-",
     "ablate data/gpt2 --tokens 3,1,4,1,5 --score-positions 1,3", "predict data/gpt2 --tokens 3,1,4,1,5 --perplexity --score-positions -2-",
@@ -107,7 +108,7 @@ SCORED = [
 
 
 class Model:
-    """A path, and what of it stands in commands: its matrices and a tensor."""
+    """A path, and its placeholders in commands: its matrices and a tensor."""
 
     def __init__(self, path, root):
         self.path, self.extra = path, ""
@@ -130,7 +131,7 @@ class Model:
 
 
 def in_every_format(text):
-    """One case for each way in which a report is shown."""
+    """Yield one case per output format, and one on a terminal."""
     for form in EXPORTS:
         yield [Command(shlex.split(f"{text} --format {form}"))]
     yield [Command(shlex.split(text), terminal=True)]
@@ -148,7 +149,7 @@ def of_model(model):
 
 
 def stored(model, formats):
-    """With a store, again from what it holds, and out of it; then from a store that the old program made."""
+    """Yield runs with a store: a first run, a second run from the store, and exports; then with a store of the old program."""
     for text in STORED:
         run = shlex.split(model.fill(text)) + ["--store", "rows.sqlite"]
         export = [["export", "rows.sqlite", "--format", form] for form in formats]
@@ -158,7 +159,7 @@ def stored(model, formats):
 
 
 def shared_stores():
-    """Several commands, models and parameters in one store."""
+    """Yield cases with several commands, models and parameters in one store."""
     runs = ["spectrum data/llama data/gpt2 --per-head", "spectrum data/llama --energy 0.5", "weights data/bert",
             "circuits data/opt", "circuits data/opt --composition", "spectrum data/llama --layers 1 --matrix q"]
     exports = ["", "--list", "--list --format csv", "--list --format json", "--list --set 1", "--format csv",
@@ -170,7 +171,7 @@ def shared_stores():
     for old in (False, True):
         yield ([Command(shlex.split(run) + ["--store", "rows.sqlite"], by_old=old) for run in runs] +
                [Command(["export", "rows.sqlite"] + shlex.split(export)) for export in exports])
-    for length in (0, 50, 100, 4096, 9000):  # damaged stores, by what is left of them
+    for length in (0, 50, 100, 4096, 9000):  # damaged stores, by the number of remaining bytes
         yield [Command(shlex.split("spectrum data/llama --store rows.sqlite")), length] + [
             Command(shlex.split(words)) for words in ("export rows.sqlite", "spectrum data/llama --store rows.sqlite")]
     for store in ("none.sqlite", "made/other.sqlite", "made/text", "data", "none/rows.sqlite",
@@ -181,7 +182,7 @@ def shared_stores():
     yield [Command(shlex.split("spectrum data/llama --store rows.sqlite --out rows.sqlite"))]
 
 
-# ---- Smaller models -----------------------------------------------------------------------------
+# ---- Compressed models --------------------------------------------------------------------------
 
 FITTED = "--text-file examples/README.md --length 64 --sequences 8 --eval-sequences 2 --probe-tokens 64"
 TARGETS = ["--set remove-layers=1,4", "--set mlp=300", "--set hidden-size=144", "--set head-dim=16", "--set kv-heads=1",
@@ -197,7 +198,7 @@ REFUSED_PLANS = ["--method mlp", "--keep 0.5", "--method heads --keep 2", "--met
 
 
 def planned():
-    """Plans, each with what it leaves; and a difference, with its adapter."""
+    """Yield plans, each with its compressed model; and a diff, with its adapter."""
     model = "examples/shakespeare-llama"
     for path in (model, "examples/shakespeare-gpt2"):
         yield from in_every_format(f"plan {path} {FITTED}")
@@ -209,7 +210,7 @@ def planned():
                Command(shlex.split(f"diff {model} lora"))]
 
 
-# ---- What is refused ----------------------------------------------------------------------------
+# ---- Errors -------------------------------------------------------------------------------------
 
 REFUSED = """
 --versoin|--hlep|-x|spectrm data/llama|ifno data/llama|zzzzzzzz|''|--quiet spectrum data/llama|info
@@ -300,14 +301,14 @@ def refused():
         yield [Command(["spectrum", "data/llama"], terminal=True, environment=settings)]
 
 
-# ---- All ----------------------------------------------------------------------------------------
+# ---- All cases ----------------------------------------------------------------------------------
 
-# Every format of every option takes long; of some models one is enough.
+# Every format of every option takes long. For some models, one format is enough.
 STORED_IN_EVERY_FORMAT = ("data/llama", "data/gpt2", "made/nan", "data/albert")
 
 
 def models(root):
-    """What can be analysed; sorted, so that the order is the same wherever it runs."""
+    """Return the models that can be analyzed, sorted, so that the order is the same on every machine."""
     paths = []
     for folder in ("examples", "data", "shared", "made"):
         for path in sorted((root / folder).iterdir()) if (root / folder).is_dir() else []:
@@ -318,7 +319,7 @@ def models(root):
 
 
 def all_cases(root, with_help):
-    """Each case: a list of commands, and between them numbers: to how many bytes rows.sqlite is cut."""
+    """Yield each case: a list of commands, and numbers between them: the bytes to which rows.sqlite is truncated."""
     for model in models(root):
         yield from of_model(model)
         yield from stored(model, EXPORTS if model.path in STORED_IN_EVERY_FORMAT else EXPORTS[:1])

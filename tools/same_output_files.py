@@ -1,4 +1,4 @@
-"""The files that the cases of same_output.py need: models with hard numbers, and broken ones. Always the same."""
+"""The files for the cases of same_output.py: models with difficult numbers, and malformed ones. Their bytes are reproducible."""
 
 import json
 import math
@@ -10,7 +10,7 @@ WIDTH, HEADS, KV_HEADS, HEAD_DIM, MLP = 16, 4, 2, 4, 24
 
 
 def write_safetensors(path, tensors):
-    """`tensors`: name → (dtype, shape, bytes)."""
+    """Write a safetensors file. `tensors`: name → (dtype, shape, bytes)."""
     header, offset = {}, 0
     for name, (dtype, shape, payload) in tensors.items():
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + len(payload)]}
@@ -50,7 +50,7 @@ def llama_config(**changes):
 
 
 def write_llama(folder, changed=None, config=None):
-    """`changed`: "0.q" → a function from row and column to the value of that matrix."""
+    """Write a model. `changed`: "0.q" → a function from row and column to the value of that matrix."""
     tensors = llama_tensors()
     for place, value in (changed or {}).items():
         layer, matrix = place.split(".")
@@ -62,7 +62,7 @@ def write_llama(folder, changed=None, config=None):
 
 
 def write_alone(path, shape, dtype):
-    """One matrix q, for the ways that depend on shape and dtype; random, with falling singular values."""
+    """Write one random matrix q with decaying singular values, for code paths that depend on shape and dtype."""
     size = {"F32": 4, "F64": 8, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1}[dtype]
     payload = bytearray(random.Random(1).randbytes(shape[0] * shape[1] * size))
     keep = {"F8_E4M3": 0xBF, "F8_E5M2": 0xBB, "F16": 0xBB}.get(dtype, 0xBF)
@@ -82,7 +82,7 @@ def write_stacked(path):
             {"role": role, "tensor": "blocks.{layer}.qkvo", "index": index} for index, role in enumerate("qkvo")]}))
 
 
-# ---- Models with hard numbers -------------------------------------------------------------------
+# ---- Models with difficult numbers --------------------------------------------------------------
 
 def write_hard_models(made):
     write_llama(made / "nan", {"0.q": lambda row, col: math.nan if (row, col) == (3, 5) else row - col,
@@ -105,7 +105,7 @@ def write_hard_models(made):
     write_stacked(made / "stacked.safetensors")
 
 
-# ---- Broken ones --------------------------------------------------------------------------------
+# ---- Malformed models ---------------------------------------------------------------------------
 
 def write_broken(folder, name, weights=None, config=None):
     folder = folder / name
@@ -121,7 +121,7 @@ def with_header(header, payload=b""):
 
 
 def write_broken_models(folder, sound, sound_config):
-    """`sound`: bytes of a checkpoint that its config describes; damaged at random places too."""
+    """Write malformed checkpoints. `sound`: bytes of a valid checkpoint, which are also damaged at random positions."""
     config = llama_config()
     one = b'{"t": {"dtype": "%s", "shape": [%s], "data_offsets": [0, %d]}}'
     for name, weights in {
@@ -198,7 +198,7 @@ def write_broken_models(folder, sound, sound_config):
 
 
 def make_files(made, data):
-    """Writes everything into the folder `made`; `data` is tests/data."""
+    """Write everything into the folder `made`. `data` is tests/data."""
     made.mkdir()
     (made / "text").write_text("no store\n")
     (made / "other.sqlite").write_bytes(b"SQLite format 3\0" + bytes(4080))

@@ -1,6 +1,6 @@
-"""Tiny models in transformers, for checks of what `plan`, `shrink` and `diff` make of them: made, loaded, and their matrices.
+"""Tiny transformers models for checks of `plan`, `shrink` and `diff`: making, loading, and access to their matrices.
 
-The first argument of a script that imports this is the program. Ends it with 77 (skipped) and a line where torch,
+The first argument of a script that imports this is the program. Exits with 77 (skipped) and prints a line if torch,
 transformers or peft is missing.
 """
 
@@ -18,13 +18,13 @@ try:
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.pytorch_utils import Conv1D
 except ImportError as error:
-    print(f"torch, transformers and peft are not all here ({error}): nothing was checked")
+    print(f"torch, transformers or peft is missing ({error}): nothing was checked")
     sys.exit(77)
 
 torch.set_num_threads(1)
 BINARY = sys.argv[1]
-TOLERANCE = 1e-4  # of logits whose deviation is 1 or more; of others that share of theirs. Float32 leaves a tenth
-SAME_LOSS = 1e-6  # of mean losses in nats, so of perplexities relatively. Float32 leaves a hundredth
+TOLERANCE = 1e-4  # For logits, times their standard deviation if it is below 1. The float32 error is about a tenth of this.
+SAME_LOSS = 1e-6  # For mean losses in nats. The float32 error is about a hundredth of this.
 VOCABULARY, CONTEXT = 96, 64
 SMALL = dict(vocab_size=VOCABULARY, num_hidden_layers=3, bos_token_id=0, eos_token_id=0, pad_token_id=None)
 LLAMA = dict(SMALL, hidden_size=48, intermediate_size=80, num_attention_heads=6, num_key_value_heads=2, head_dim=8,
@@ -65,7 +65,7 @@ def make(folder, kind, values, loader=AutoModelForCausalLM, shard_size="60KB"):
             if weight.ndim == 1:
                 weight.add_(0.1 * torch.randn_like(weight))
             elif "t5" not in kind and not any(part in name for part in ("embed", "shared", "wte", "wpe")):
-                weight.mul_(4)  # attention that is not even, as that of T5 is, which does not scale scores
+                weight.mul_(4)  # far from uniform attention; T5's already is, because it does not scale scores
     model.save_pretrained(folder, max_shard_size=shard_size)
     return model
 
@@ -92,13 +92,13 @@ def expect_same(what, found, wanted):
 
 
 class Projection(NamedTuple):
-    """A matrix, (outputs, inputs), and its bias: views, so that what is written to them is the model's."""
+    """A matrix (outputs, inputs) and its bias. They are views, so that writing to them changes the model."""
     module: torch.nn.Module
     weight: torch.Tensor
     bias: torch.Tensor | None
 
 
-# The module of each, and of GPT-2's fused ones which third of its outputs.
+# Paths of the modules; for GPT-2's fused modules also which third of the outputs.
 LLAMA_PLACES = {"q": ("self_attn.q_proj", None), "k": ("self_attn.k_proj", None), "v": ("self_attn.v_proj", None),
                 "o": ("self_attn.o_proj", None), "gate": ("mlp.gate_proj", None), "up": ("mlp.up_proj", None),
                 "down": ("mlp.down_proj", None)}

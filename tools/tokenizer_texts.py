@@ -1,9 +1,9 @@
-"""500 texts that tokenizers take apart differently as soon as one detail differs."""
+"""500 texts that reveal differences between tokenizers in every detail."""
 
 import random
 import unicodedata
 
-# Written as escapes where an editor would hide or reorder them.
+# Written as escapes if an editor would hide or reorder them.
 CHOSEN = [
     "", " ", "  ", "   ", " " * 17, " " * 100, "\n", "\n\n", "\n\n\n", "\r\n", "\r", "\t", "\t\t", " \n", "\n ", " \t \n ",
     "a", " a", "a ", " a ", "  a", "a  ", "  a  b   c    d", "a\n", "a\n\n", "a \n b", "a\tb", "a\r\nb", "trailing   ", "   leading",
@@ -76,7 +76,7 @@ def words(text, choose, count):
 
 
 def tokenizer_texts(prose, multilingual):
-    """The same 500 every time. `prose` is a long English text, `multilingual` a list of lines."""
+    """Return the 500 texts, always the same. `prose`: a long English text; `multilingual`: a list of lines."""
     texts = list(CHOSEN)
     for text in CHOSEN:
         for form in ("NFC", "NFD", "NFKC", "NFKD"):

@@ -4,9 +4,9 @@
     python tools/train_example.py gpt2  --text tinyshakespeare.txt --out examples/shakespeare-gpt2
     python tools/train_example.py llama --text tinyshakespeare.txt --out examples/shakespeare-llama
 
-The first 90% of the text trains the tokenizer and the model; the last 10% is
-held out and decides which weights are kept. The output folder holds bfloat16
-safetensors, config.json and tokenizer.json. The last line printed is JSON.
+The first 90% of the text trains the tokenizer and the model. The last 10% is
+held out and determines which weights are kept. The output folder has bfloat16
+safetensors, config.json and tokenizer.json. The last printed line is JSON.
 """
 
 import argparse
@@ -30,9 +30,9 @@ VOCAB_SIZE = 1024
 CONTEXT = 256
 LAYERS, WIDTH, HEADS, KV_HEADS, LLAMA_MLP = 6, 192, 6, 2, 512
 
-# No dropout: over the few passes that these steps make it slows learning more
-# than it holds back overfitting. GPT-2 learns slowly with AdamW alone, so Muon
-# trains its blocks; that needs fewer tokens for the same loss.
+# No dropout: with few passes over the data, it slows learning more than it
+# reduces overfitting. GPT-2 learns slowly with AdamW alone, so its blocks are
+# trained with Muon, which needs fewer tokens for the same loss.
 DEFAULTS = {
     "gpt2": {"optimizer": "muon", "schedule": "trapezoid", "bfloat16": True,
              "batch": 4, "steps": 2000, "lr": 2e-3, "weight_decay": 0.1, "dropout": 0.0},
@@ -69,7 +69,7 @@ def parse_arguments():
 
 
 def split_text(path):
-    text = path.read_bytes().decode("utf-8")  # bytes first: keeps line endings as they are
+    text = path.read_bytes().decode("utf-8")  # bytes first: preserves line endings
     cut = len(text) * 9 // 10
     return text[:cut], text[cut:]
 
@@ -87,7 +87,7 @@ def train_tokenizer(text):
 
 
 def unigram_loss(train_ids, held_out_ids):
-    """Nats per token of add-one smoothed token counts, over the tokens the model predicts."""
+    """Return the loss of a unigram model with add-one smoothing, in nats per predicted token."""
     counts = torch.bincount(train_ids, minlength=VOCAB_SIZE).double() + 1
     log_probabilities = (counts / counts.sum()).log()
     return -log_probabilities[held_out_ids[1:]].mean().item()
@@ -95,16 +95,16 @@ def unigram_loss(train_ids, held_out_ids):
 
 @torch.no_grad()
 def start_near(model):
-    """Let GPT-2's heads start by looking at near tokens.
+    """Initialize GPT-2's heads to attend to nearby tokens.
 
-    From the usual start every head stays close to uniform on this little text, and
-    the model learns hardly more than a bigram model: the positions are too small
-    beside the tokens, and random ones show no distance. So positions start larger and
-    as sinusoids, where moving by a distance is one rotation of the width, and the key
-    weights of head h start as its query weights rotated by h tokens: head h first
-    looks h tokens back. All of these are trained like any other weight. That keys
-    start from queries follows Trockman and Kolter, "Mimetic Initialization of
-    Self-Attention Layers" (2023).
+    With the usual initialization, every head stays close to uniform attention on this
+    little text, and the model learns hardly more than a bigram model. The positions
+    are too small compared with the tokens, and random positions do not represent
+    distances. Therefore positions start as larger sinusoids, for which a shift is a
+    rotation of the hidden dimensions. The key weights of head h start as its query
+    weights rotated by h tokens, so head h first attends h tokens back. All of these
+    weights are trained as usual. Initializing keys from queries follows Trockman and
+    Kolter, "Mimetic Initialization of Self-Attention Layers" (2023).
     """
     half, head_width = WIDTH // 2, WIDTH // HEADS
     model.transformer.wte.weight.normal_(0, 0.07)
@@ -147,7 +147,7 @@ def build_optimizers(model, optimizer, lr, weight_decay):
         embeddings = [m.weight for m in model.modules() if isinstance(m, torch.nn.Embedding)]
         blocks = [p for p in matrices if not any(p is e for e in embeddings)]
         matrices = embeddings
-        # Updates as large as AdamW's usually are, so that both take the same learning rate.
+        # Scales updates to the usual size of AdamW's, so that both use the same learning rate.
         muons = [torch.optim.Muon(blocks, lr=lr, weight_decay=weight_decay, momentum=0.95,
                                   adjust_lr_fn="match_rms_adamw")]
     return [torch.optim.AdamW([{"params": matrices, "weight_decay": weight_decay},
@@ -156,8 +156,10 @@ def build_optimizers(model, optimizer, lr, weight_decay):
 
 
 def learning_rate(step, schedule, steps, peak):
-    """After a linear warm-up, "cosine" falls to a twentieth of the peak along a cosine;
-    "trapezoid" stays at the peak for the first 60% of the steps, then falls to 0 on a line."""
+    """Return the learning-rate schedule, after a linear warm-up.
+
+    "cosine" decays to a twentieth of the peak along a cosine. "trapezoid" stays at the peak
+    for the first 60% of the steps, then decays linearly to 0."""
     warm_up = min(50 if schedule == "trapezoid" else 100, steps // 10 + 1)
     if step < warm_up:
         return peak * (step + 1) / warm_up
@@ -181,10 +183,10 @@ def token_loss(model, inputs, targets, reduction="mean"):
 
 @torch.no_grad()
 def held_out_loss(model, ids):
-    """Nats per token over the whole held-out part.
+    """Return the loss in nats per token over the whole held-out part.
 
-    Windows do not overlap; each shares one token with the next, so every token
-    but the first is predicted exactly once.
+    Windows do not overlap, but each shares one token with the next, so every token
+    except the first is predicted exactly once.
     """
     model.eval()
     full = (len(ids) - 1) // CONTEXT
@@ -197,7 +199,7 @@ def held_out_loss(model, ids):
 
 
 def train(model, train_ids, held_out_ids, arguments):
-    """Train float32 weights; return the best ones, their step and the last step."""
+    """Train float32 weights. Return the best ones, their step and the last step."""
     optimizers = build_optimizers(model, arguments.optimizer, arguments.lr, arguments.weight_decay)
     precision = torch.autocast("cpu", torch.bfloat16, enabled=arguments.bfloat16)
     generator = torch.Generator().manual_seed(arguments.seed)
@@ -260,7 +262,7 @@ def main():
     model.load_state_dict(best_state)
     save(model, tokenizer, arguments.out)
 
-    # Measured on what was written: bfloat16 weights, float32 arithmetic.
+    # Measured on the written file: bfloat16 weights, float32 arithmetic.
     saved = AutoModelForCausalLM.from_pretrained(arguments.out, dtype=torch.float32)
     loss = held_out_loss(saved, held_out_ids)
     first_token = tokenizer.decode([held_out_ids[0].item()])

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Trains the example model that does induction: two layers of GPT-2 on random tokens that repeat.
+"""Train the example model with induction heads: a two-layer GPT-2 on repeated random tokens.
 
     python tools/train_induction.py --out examples/induction-gpt2
 
-A block of 8 to 31 random tokens is repeated until 64 tokens are full; only tokens that the model can know, those after
-the first block, count. It learns to look one back in the first layer, and from there to find in the second what
-followed a token before. About two minutes on one core; the seed and the one thread are fixed. The last line is JSON.
+A block of 8 to 31 random tokens is repeated to 64 tokens. Only predictable tokens, those after the first block, are scored.
+The model learns a previous-token head in the first layer. From it, an induction head in the second layer finds the successor of the
+previous occurrence of a token. Takes about two minutes on one core, with a fixed seed and one thread. The last line is JSON.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def loss_of(model, block, generator):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder to write the model to")
-    parser.add_argument("--steps", type=int, default=8000, help="at most")
+    parser.add_argument("--steps", type=int, default=8000, help="maximum number of steps")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Puts the licenses of everything that a wheel holds beside our own into it.
+"""Add the licenses of all bundled components to a wheel.
 
     wheel_licenses.py WHEEL LIBRARY
 
-WHEEL: one that auditwheel has repaired; it is rewritten. LIBRARY: the module as it was built, which names the shared libraries.
-Needs dpkg, cargo, web/node_modules, and the packages wheel and nanobind. Exits 1 where a license is not found.
+WHEEL: a wheel repaired by auditwheel, which is rewritten. LIBRARY: the built module, which names the shared libraries.
+Needs dpkg, cargo, web/node_modules, and the packages wheel and nanobind. Exits with 1 if a license is not found.
 """
 
 import importlib.metadata
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Debian packages whose code is compiled in, though no shared library shows it.
+# Debian packages with code that is compiled in, but not as shared libraries.
 HEADERS = ["nlohmann-json3-dev", "libcpp-httplib-dev", "libhwy-dev", "libfmt-dev"]
 NAMES = re.compile(r"(licen[cs]e|copying|notice|unlicense|copyright|ofl)", re.IGNORECASE)
 
@@ -31,16 +31,16 @@ def texts_in(folder):
 
 
 def package_of(path):
-    """/lib is /usr/lib, and dpkg knows one of the two."""
+    """Return the Debian package of a library. /lib is a link to /usr/lib, and dpkg knows only one of the two paths."""
     for known in (str(path), str(path).removeprefix("/usr")):
         found = subprocess.run(["dpkg", "-S", known], capture_output=True, text=True)
         if found.returncode == 0:
             return found.stdout.split(":")[0]
-    sys.exit(f"no package has {path}")
+    sys.exit(f"no package contains {path}")
 
 
 def debian_packages(library, vendored):
-    """Of the shared libraries that the wheel took along. auditwheel adds a hash to their names."""
+    """Return the Debian packages of the shared libraries in the wheel. auditwheel has added a hash to the libraries' names."""
     paths = [pathlib.Path(path).resolve() for path in re.findall(r"=> (/\S+)", output("ldd", library))]
     of_name = {path.name: path for path in paths}
     return [package_of(of_name[re.sub(r"-[0-9a-f]{8}(?=[.])", "", name, count=1)]) for name in vendored]
@@ -61,11 +61,11 @@ def crate_licenses():
         if crate["source"] is None:
             continue
         texts = texts_in(pathlib.Path(crate["manifest_path"]).parent)
-        yield f"{crate['name']} {crate['version']}", texts or [f"Licence: {crate['license']}\n"]
+        yield f"{crate['name']} {crate['version']}", texts or [f"License: {crate['license']}\n"]
 
 
 def page_licenses():
-    """Of what the page of reports is bundled from."""
+    """Yield the licenses of the npm packages in the bundled page."""
     folders = output("npm", "ls", "--prefix", str(ROOT / "web"), "--omit=dev", "--all", "--parseable").split()
     for folder in map(pathlib.Path, folders[1:]):
         package = json.loads((folder / "package.json").read_text())
@@ -79,11 +79,11 @@ def python_licenses():
 
 
 def document(components):
-    """Each text once, with the names of all that it is of."""
+    """Return each license text once, with the names of all components that use it."""
     names_of = {}
     for name, texts in components:
         if not texts:
-            sys.exit(f"no license of {name} was found")
+            sys.exit(f"no license found for {name}")
         for text in texts:
             names_of.setdefault(text.strip(), []).append(name)
     line = "=" * 100

@@ -1,4 +1,4 @@
-"""Holds the adapters that `diff --lora` writes against PEFT, which loads them, and `diff` against an adapter that PEFT wrote."""
+"""Checks of adapters written by `diff --lora`, loaded by PEFT, and of `diff` for an adapter written by PEFT."""
 
 import json
 
@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from tiny_models import expect_same, layers_of, load, places_of, projection, run
 
-FIXED_RANK = 20  # more than the rank of keys, which have 16 rows: of those it is theirs
+FIXED_RANK = 20  # exceeds the rank of keys, which have 16 rows: their rank is limited to 16
 LORA = dict(r=4, lora_alpha=6, init_lora_weights=False, task_type="CAUSAL_LM")
 OWN_ADAPTERS = {
     "llama-biased": dict(LORA, target_modules=["q_proj", "v_proj", "down_proj"]),
@@ -19,7 +19,7 @@ BEFORE, FIRST = "base_model.model.", ".lora_A.weight"
 
 
 def change_the_rest(folder):
-    """What a fine-tune changes beside matrices: the embedding, tied or not, norms and all biases."""
+    """Change what fine-tuning changes besides matrices: the embedding, tied or not, norms and all biases."""
     model = load(folder)
     for weight in model.parameters():
         if weight.ndim == 1 or weight is model.get_input_embeddings().weight:
@@ -37,7 +37,7 @@ def written(folder, tuned, adapter, *words):
 def expect_loads(folder, adapter, tensors, wanted, x):
     model = PeftModel.from_pretrained(load(folder), adapter).eval()
     if set(tensors) != set(get_peft_model_state_dict(model)):
-        raise ValueError("the adapter's keys are not those of PEFT")
+        raise ValueError("the adapter's keys differ from PEFT's")
     expect_same("loaded", model(x).logits, wanted(x).logits)
     expect_same("merged", model.merge_and_unload()(x).logits, wanted(x).logits)
 
@@ -58,16 +58,16 @@ def check_fixed_rank(folder, tuned, adapter, x):
 def check_whole_change(folder, tuned, adapter, x):
     change_the_rest(tuned)
     tensors, wanted = written(folder, tuned, adapter, "--lora-energy", "0.999999999"), load(tuned)
-    # Those of modules without a factor are saved with their modules.
+    # Biases of modules without a LoRA factor are saved with their modules.
     biased = [name for name in tensors if name.endswith(".base_layer.bias")]
     adapted = [wanted.get_submodule(name[len(BEFORE):-len(FIRST)]) for name in tensors if name.endswith(FIRST)]
     if len(biased) != sum(module.bias is not None for module in adapted):
-        raise ValueError(f"{len(biased)} biases of {len(adapted)} adapted modules are written")
+        raise ValueError(f"{len(biased)} biases are written for {len(adapted)} adapted modules")
     expect_loads(folder, adapter, tensors, wanted, x)
 
 
 def check_experts(folder, tuned, adapter, x):
-    """A fine-tune of all weights, routers and experts among them: an adapter that gives them, or a refusal."""
+    """Check fine-tuning of all weights, including routers and experts: the adapter reproduces it, or `diff` refuses."""
     model = load(folder)
     for weight in model.parameters():
         weight.add_(0.02 * torch.randn_like(weight))
@@ -80,7 +80,7 @@ def check_experts(folder, tuned, adapter, x):
 
 
 def check_own_adapter(name, folder, scratch):
-    """What `diff` says of an adapter that PEFT wrote."""
+    """Check the output of `diff` for an adapter that PEFT wrote."""
     torch.manual_seed(0)
     adapter, base, adapted = scratch / f"{name}-peft", load(folder), load(folder)
     get_peft_model(adapted, LoraConfig(**OWN_ADAPTERS[name])).save_pretrained(adapter)
@@ -89,7 +89,7 @@ def check_own_adapter(name, folder, scratch):
         raise ValueError(ran.stderr.strip())
     rows, places = json.loads(ran.stdout)["rows"], places_of(base)
     if len(rows) != len(places) * base.config.num_hidden_layers:
-        raise ValueError(f"{len(rows)} matrices are compared")
+        raise ValueError(f"unexpected number of matrices: {len(rows)}")
     for row in rows:
         own = projection(base, row["layer"], row["matrix"]).weight.double().numpy()
         place, third = places[row["matrix"]]
@@ -100,7 +100,7 @@ def check_own_adapter(name, folder, scratch):
             change = module.scaling["default"] * (b if third is None else np.split(b, 3)[third]) @ a
         wanted = np.linalg.norm(change) / np.linalg.norm(own)
         if not abs(row["relative_change"] - wanted) <= 1e-5 * wanted:
-            raise ValueError(f"layer {row['layer']} {row['matrix']}: changed by {row['relative_change']}, not {wanted}")
+            raise ValueError(f"layer {row['layer']} {row['matrix']}: relative change {row['relative_change']}, expected {wanted}")
         most = LORA["r"] if wanted else 0
         if not all(rank <= most for rank in row["energy_rank"].values()):
-            raise ValueError(f"layer {row['layer']} {row['matrix']}: energy ranks {row['energy_rank']} of rank {most}")
+            raise ValueError(f"layer {row['layer']} {row['matrix']}: energy ranks {row['energy_rank']} exceed the rank {most}")

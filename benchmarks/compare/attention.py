@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Times attnscope's attention maps beside what researchers write with PyTorch and transformers, in one run.
+"""Time attnscope's attention maps against typical code with PyTorch and transformers, in one run.
 
     python benchmarks/compare/attention.py [--attnscope PROGRAM] [--bench PROGRAM] [--threads 2] [--repeats 3] [--only CASE]
 
-`ranks`   GPT-2 small's shape with random weights, 100 sequences of 100 tokens, ranks in float64 and columns: the whole
-          command, from its start to its exit, against the visualizer notebook's way (transformers with
-          output_attentions, one sequence at a time, svdvals in float64), and against the best that PyTorch can do (base
-          model without logits, 10 sequences together). Their start, imports and loading are not counted.
-`long`    one sequence of 1024 and of 2048 tokens with all maps, no ranks; and the peak memory at 2048.
-`share`   how near to OpenBLAS' own sgemm (2048 cubed, same run, its best kernels) a whole pass comes: GPT-2 small's shape, 5 x 100
-          tokens, and a Llama of 1B's shape in bfloat16, with its memory beside its file.
+`ranks`   GPT-2 small's shape with random weights, 100 sequences of 100 tokens, float64 energy ranks and energy columns. The
+          whole command, from start to exit, is compared with a typical notebook (transformers with output_attentions,
+          one sequence at a time, svdvals in float64). It is also compared with the fastest PyTorch code (base model
+          without logits, batches of 10 sequences). Their startup, imports and loading are not counted.
+`long`    one sequence of 1024 and of 2048 tokens with all maps and without ranks; and the peak memory at 2048.
+`share`   the rate of a whole pass as a share of OpenBLAS's sgemm rate (2048 cubed, same run, its best kernels). Models:
+          GPT-2 small's shape, 5 x 100 tokens, and Llama-1B's shape in bfloat16, also with its memory relative to its file.
 
-Needs numpy, torch and transformers. All sides have the same number of threads and take turns; answers are compared
-before times are.
+Needs numpy, torch and transformers. All sides have the same number of threads, and runs alternate. Results are checked
+before anything is timed.
 """
 
 import argparse
@@ -30,7 +30,7 @@ SEQUENCES, LENGTH, TOGETHER = 100, 100, 10
 
 
 def gpt2_small(positions: int) -> Path:
-    """GPT-2 small's shape with the random weights that transformers starts from, made once."""
+    """Return a model of GPT-2 small's shape with transformers' random initialization. Make it only once."""
     folder = WORK / f"gpt2-small-{positions}"
     if not (folder / "model.safetensors").exists():
         os.environ["HF_HUB_OFFLINE"] = "1"
@@ -65,7 +65,7 @@ def compare_ranks(program: Path, threads: int, repeats: int, results: Results) -
             place = row["layer"], row["head"]
             for name, expected in (("energy_rank", theirs["ranks"]), ("columns", theirs["columns"])):
                 difference = abs(row[name] - expected[place[0]][place[1]])
-                # Float32 maps of both sides differ in the last digits: a threshold may fall between them.
+                # The float32 maps of both sides differ in the last digits, so a value can cross the threshold on one side.
                 assert difference <= 0.02, f"layer {place[0]}, head {place[1]}: {name} differs by {difference}"
         times = alternating_medians({
             "ours": lambda: command_seconds(command),
@@ -73,13 +73,13 @@ def compare_ranks(program: Path, threads: int, repeats: int, results: Results) -
             "best": lambda: reference.seconds("attention_ranks", **best)}, repeats)
     case = f"GPT-2 small's shape, {SEQUENCES} x {LENGTH} tokens, ranks and columns"
     results.add_ratio(case, ("attention, start to exit", times["ours"]),
-                      ("transformers, one at a time", times["notebook"]), 3)
+                      ("transformers, one sequence at a time", times["notebook"]), 3)
     results.add_ratio(case, ("attention, start to exit", times["ours"]),
-                      (f"base model, {TOGETHER} together", times["best"]), 2)
+                      (f"base model, batches of {TOGETHER}", times["best"]), 2)
 
 
 def best_blas() -> dict[str, str]:
-    """OpenBLAS takes its AVX2 kernels on CPUs that are newer than itself: it is told to take those of AVX-512."""
+    """Return the environment that makes OpenBLAS use AVX-512: on CPUs that it does not know it uses AVX2."""
     has_avx512 = "avx512f" in Path("/proc/cpuinfo").read_text().split()
     return {"OPENBLAS_CORETYPE": "SkylakeX"} if has_avx512 else {}
 
@@ -108,7 +108,7 @@ def compare_long(program: Path, threads: int, repeats: int, results: Results) ->
         results.add_ratio(f"one sequence of {tokens} tokens with maps", ("one pass", times["ours"]),
                           ("transformers, base model", times["theirs"]), least)
         if tokens == 2048:
-            results.add_limit("peak memory there", f"{median(peak) / 2**30:.2f} GiB", "", median(peak) / 2**30, 1)
+            results.add_limit("peak memory at 2048 tokens", f"{median(peak) / 2**30:.2f} GiB", "", median(peak) / 2**30, 1)
 
 
 def measure_share(program: Path, threads: int, repeats: int, results: Results) -> None:

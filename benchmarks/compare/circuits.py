@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""Times attnscope's circuits beside NumPy's and TransformerLens's ways to the same numbers, in one run.
+"""Time attnscope's circuits against NumPy and TransformerLens for the same results, in one run.
 
     python benchmarks/compare/circuits.py [--attnscope PROGRAM] [--bench PROGRAM] [--threads 2] [--repeats 5]
 
-1. The 144 qk circuits of GPT-2 small's shape (d 64, width 768): their singular values, against TransformerLens's
-   FactoredMatrix.S, or where it is not installed its algorithm in NumPy.
-2. A layer of the shape of Llama-3-8B's (width 4096, 32 query and 8 key/value heads, d 128): every per-head figure of
-   `circuits`, qk and ov, on one thread, against NumPy's SVD of the 4096 x 4096 products of two heads, which takes as
-   many threads as it likes.
-
+1. Singular values of the 144 qk circuits of GPT-2 small's shape (d 64, hidden size 768), against TransformerLens's
+   FactoredMatrix.S, or its algorithm in NumPy if it is not installed.
+2. All per-head statistics of `circuits`, qk and ov, for one layer of Llama-3-8B's shape (hidden size 4096, 32 query and
+   8 key/value heads, d 128) on one thread. Reference: NumPy's SVD of the 4096 x 4096 products of two heads, with any
+   number of threads.
 3. Composition scores of all heads of GPT-2 small's shape, from the file to the printed rows, against TransformerLens's
    all_composition_scores on weights in memory.
-4. A pair of layers of the shape of Llama-3-8B, one thread: its rate, from the benchmark.
+4. Composition scores of a pair of layers of Llama-3-8B's shape on one thread: the rate, from the benchmark.
 
-Needs numpy, and torch for TransformerLens. Answers are compared before times are.
+Needs numpy, and torch for TransformerLens. Results are checked before anything is timed.
 """
 
 import argparse
@@ -90,7 +89,7 @@ def compare_composition(program: Path, bench: Path, threads: int, repeats: int, 
                 "theirs": lambda: reference.seconds("composition_scores", folder=name, layers=layers, heads=heads),
             }, repeats)
             theirs = reference.call("composition_scores", folder=name, layers=layers, heads=heads)
-    assert abs(ours / theirs["sum"] - 1) < 1e-5, "not the same scores"
+    assert abs(ours / theirs["sum"] - 1) < 1e-5, "different scores"
     results.add_ratio("composition of GPT-2 small, 28,512 pairs of heads", ("whole process, float64", times["ours"]),
                       (f"{theirs['way']}, float32", times["theirs"]))
     pair = bench_seconds(bench, "composition_of_a_pair/width:4096")
@@ -102,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--attnscope", type=Path, default=RELEASE / "attnscope")
     parser.add_argument("--bench", type=Path, default=RELEASE / "benchmarks" / "circuits_bench")
-    parser.add_argument("--threads", type=int, default=2, help="of the other side")
+    parser.add_argument("--threads", type=int, default=2, help="threads of the reference")
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     results = Results()

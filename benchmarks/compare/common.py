@@ -1,4 +1,4 @@
-"""What the comparisons share: models and their tensors, runs that alternate, and the table of results."""
+"""Shared code of the comparisons: models, tensors, alternating runs, and the table of results."""
 
 import json
 import os
@@ -19,7 +19,7 @@ DTYPES = {"F32": np.float32, "BF16": np.uint16}
 # ---- Models and their numbers -------------------------------------------------------------------
 
 def synthetic_model(name: str, *options: str) -> Path:
-    """A folder made by tools/make_synthetic.py, once for each set of options."""
+    """Return a folder made by tools/make_synthetic.py. Make it only once per set of options."""
     folder = WORK / name
     stamp = folder / "options.json"
     if not stamp.exists() or json.loads(stamp.read_text()) != list(options):
@@ -30,7 +30,7 @@ def synthetic_model(name: str, *options: str) -> Path:
 
 
 def read_tensors(folder: Path, names: list[str]) -> list[np.ndarray]:
-    """Tensors of a model.safetensors as they are stored, exact in float32."""
+    """Read tensors of a model.safetensors exactly, as float32."""
     path = folder / "model.safetensors"
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -48,7 +48,7 @@ def read_tensors(folder: Path, names: list[str]) -> list[np.ndarray]:
 
 
 def write_safetensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
-    """Tensors of float32."""
+    """Write float32 tensors."""
     header, at = {}, 0
     for name, values in tensors.items():
         header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [at, at + values.nbytes]}
@@ -66,7 +66,7 @@ def energy_rank(values: np.ndarray, threshold: float) -> int:
 
 
 def kept_values(key: str, make) -> np.ndarray:
-    """Singular values in float64, computed once: they take NumPy up to a minute."""
+    """Return cached float64 singular values. NumPy needs up to a minute to compute them."""
     path = WORK / "answers" / f"{key}.npy"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,20 +75,20 @@ def kept_values(key: str, make) -> np.ndarray:
 
 
 def check_row(row: dict, expected: np.ndarray) -> None:
-    """A row of `spectrum --values`: the same values within 1e-6 of the largest, and the same energy ranks."""
+    """Check a row of `spectrum --values`: values within 1e-6 of the largest, and equal energy ranks."""
     found = np.array(row["singular_values"])
     place = f"layer {row['layer']}, {row['matrix']}, head {row['head']}"
     assert len(found) <= len(expected), f"{place}: too many values"
     error = max(np.abs(found - expected[: len(found)]).max(), expected[len(found) :].max(initial=0)) / expected[0]
-    assert error <= 1e-6, f"{place}: a value is off by {error:.1e} of the largest"
+    assert error <= 1e-6, f"{place}: a value differs by {error:.1e} × the largest"
     for threshold, rank in row["energy_rank"].items():
-        assert rank == energy_rank(expected, float(threshold)), f"{place}: another energy rank at {threshold}"
+        assert rank == energy_rank(expected, float(threshold)), f"{place}: different energy rank at {threshold}"
 
 
 # ---- Runs ---------------------------------------------------------------------------------------
 
 def command_seconds(command: list[str], environment: dict[str, str] = {}) -> float:
-    """A whole process, from its start to its exit."""
+    """Time a whole process, from start to exit."""
     start = time.monotonic()
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True, env={**os.environ, **environment})
     return time.monotonic() - start
@@ -100,7 +100,7 @@ def command_rows(command: list[str], environment: dict[str, str] = {}) -> list[d
 
 
 def bench_seconds(bench: Path, benchmark: str) -> float:
-    """The median of a Google Benchmark."""
+    """Return the median of a Google Benchmark."""
     command = [str(bench), f"--benchmark_filter={benchmark}", "--benchmark_format=json", "--benchmark_repetitions=3"]
     report = json.loads(subprocess.check_output(command, stderr=subprocess.DEVNULL))
     median = next(run for run in report["benchmarks"] if run.get("aggregate_name") == "median")
@@ -108,8 +108,10 @@ def bench_seconds(bench: Path, benchmark: str) -> float:
 
 
 class Reference:
-    """PyTorch and OpenBLAS in a process of their own (reference.py), so that each sees its environment from the start.
-    Calls give the seconds of the decompositions alone: starting, importing and loading are not counted."""
+    """PyTorch and OpenBLAS in a separate process (reference.py), which has the environment from its start.
+
+    Calls return the seconds of the computation only: starting, importing and loading are not counted.
+    """
 
     def __init__(self, threads: int, environment: dict[str, str] = {}):
         counts = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
@@ -140,7 +142,7 @@ def median(values: list[float]) -> float:
 
 
 def alternating_medians(sides: dict, repeats: int) -> dict[str, float]:
-    """The median seconds of each side; they take turns, so that what else the machine does falls on all."""
+    """Return the median seconds of each side. Runs alternate, so that other load affects all sides equally."""
     times = {name: [] for name in sides}
     for _ in range(repeats):
         for name, run in sides.items():
@@ -153,9 +155,9 @@ def alternating_medians(sides: dict, repeats: int) -> dict[str, float]:
 @dataclass
 class Row:
     case: str
-    ours: str      # what was measured, with its figure
-    theirs: str    # beside what, with its figure
-    value: float   # the ratio, or another figure
+    ours: str      # what was measured, and the result
+    theirs: str    # the reference, and its result
+    value: float   # the ratio, or another result
     target: str    # empty: none
     passed: bool | None = None
 
@@ -166,8 +168,8 @@ class Results:
 
     def __post_init__(self):
         load = os.getloadavg()[0]
-        if load > 0.5:  # threads that wait for each other by spinning lose most: PyTorch's, three times over
-            print(f"warning: this machine is busy (load {load:.1f}); the ratios will mean little", file=sys.stderr)
+        if load > 0.5:  # spinning threads lose most: PyTorch's become three times slower
+            print(f"warning: this machine is busy (load {load:.1f}); the ratios are unreliable", file=sys.stderr)
 
     def add(self, row: Row) -> None:
         self.rows.append(row)
@@ -175,7 +177,7 @@ class Results:
 
     def add_ratio(self, case: str, ours: tuple[str, float], theirs: tuple[str, float],
                   least: float | None = None) -> None:
-        """How many times faster ours is, and should be at least."""
+        """Add how many times faster ours is. `least`: the minimum required."""
         ratio = theirs[1] / ours[1]
         target, passed = ("", None) if least is None else (f">= {least:.3g}", ratio >= least)
         texts = (f"{name} {duration(seconds)}" for name, seconds in (ours, theirs))
@@ -185,9 +187,9 @@ class Results:
         self.add(Row(case, ours, theirs, value, f"<= {most:.3g}", value <= most))
 
     def finish(self, name: str) -> None:
-        """Prints the table and leaves it as JSON and Markdown in build/compare."""
+        """Print the table, and save it as JSON and Markdown in build/compare."""
         WORK.mkdir(parents=True, exist_ok=True)
-        lines = ["| case | attnscope | beside | ratio or figure | target | |", "|---|---|---|---|---|---|"]
+        lines = ["| case | attnscope | reference | ratio or result | target | |", "|---|---|---|---|---|---|"]
         for row in self.rows:
             lines.append(f"| {row.case} | {row.ours} | {row.theirs} | {row.value:.3g} | {row.target} | {verdict(row)} |")
         text = "\n".join(lines) + "\n"

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Times attnscope's attention on an image beside what researchers write with PyTorch and transformers, in one run.
+"""Time attnscope's attention on an image against typical code with PyTorch and transformers, in one run.
 
     python benchmarks/compare/images.py [--attnscope PROGRAM] [--threads 2] [--repeats 3]
 
-ViT-B/16's shape (12 layers, 12 heads, 197 rows) with random weights, one image of 224 x 224 prepared pixels: the whole
-command from its start to its exit, against transformers with output_attentions and the same measures, ranks by svdvals in
-float64. Their start, imports and loading are not counted.
+ViT-B/16's shape (12 layers, 12 heads, 197 positions) with random weights, one image of 224 x 224 preprocessed pixels. The
+whole command, from start to exit, is compared with transformers with output_attentions and the same statistics, with ranks
+from svdvals in float64. Startup, imports and loading of the reference are not counted.
 
-Needs numpy, torch and transformers. Both sides have the same number of threads and take turns; answers are compared before
-times are.
+Needs numpy, torch and transformers. Both sides have the same number of threads, and runs alternate. Results are checked
+before anything is timed.
 """
 
 import argparse
@@ -51,14 +51,14 @@ def main() -> None:
                 continue
             for name in ("energy_rank", "columns", "entropy", "patch_distance", "sink_mass", "diagonal"):
                 difference = abs(row[name] - theirs[name][row["layer"]][row["head"]])
-                # Float32 maps of both sides differ in the last digits: a threshold may fall between them.
+                # The float32 maps of both sides differ in the last digits, so a value can cross the threshold on one side.
                 allowed = 1 if name in ("energy_rank", "columns") else 1e-4
                 assert difference <= allowed, f"layer {row['layer']}, head {row['head']}: {name} differs by {difference}"
         times = alternating_medians({
             "ours": lambda: command_seconds(command),
             "theirs": lambda: reference.seconds("image_measures", **asked)}, arguments.repeats)
-    results.add_ratio("ViT-B/16's shape, one image of 197 rows", ("attention, start to exit", times["ours"]),
-                      ("transformers and the same measures", times["theirs"]), 3)
+    results.add_ratio("ViT-B/16's shape, one image of 197 positions", ("attention, start to exit", times["ours"]),
+                      ("transformers and the same statistics", times["theirs"]), 3)
     results.finish("images")
 
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Times `ablate` and `read` beside the arithmetic that they cannot do without, and beside a PyTorch loop with hooks, in one run.
+"""Time `ablate` and `directions` against the minimum arithmetic and a PyTorch loop with hooks, in one run.
 
     python benchmarks/compare/interventions.py [--attnscope PROGRAM] [--threads 2] [--repeats 3] [--only CASE]
 
-`ablate`  all heads of GPT-2 small's shape with random weights on 1,024 tokens (4 x 256): the whole command against its floating
-          point operations at the rate of NumPy's sgemm (2048 cubed), and against a pass with a hook for each head (once: it takes
-          minutes). Hooks zero, and so does the command here. Starts, imports and loading count on our side alone.
-`read`    five directions of every head, against scores of all directions and of the null's, and the first MLP over the vocabulary.
+`ablate`  all heads of GPT-2 small's shape with random weights on 1,024 tokens (4 x 256). The whole command is compared with its
+          floating-point operations at the rate of NumPy's sgemm (2048 cubed). It is also compared with one pass with a hook per
+          head (run once, because it takes minutes). Both use zero ablation. Startup, imports and loading count only for attnscope.
+`read`    five directions of every head with the command `directions`. Reference: the operations for the token scores of all
+          directions and of the random baseline, and for the first MLP on the whole vocabulary.
 
-Needs numpy, torch and transformers. All sides have the same number of threads; answers are compared before times are.
+Needs numpy, torch and transformers. All sides have the same number of threads. Results are checked before anything is timed.
 """
 
 import argparse
@@ -25,22 +26,25 @@ DIRECTIONS, DRAWS = 5, 1000
 
 
 def ablation_flops() -> float:
-    """From each layer's attention on, for each of its heads: the MLP, the layers above, the logits."""
+    """Count, per ablated head, the operations after its attention: the MLP, the later layers, the logits."""
     mlp = 4 * WIDTH * MLP
-    layer = 8 * WIDTH**2 + mlp + 2 * LENGTH * WIDTH  # half of each map is the future
+    layer = 8 * WIDTH**2 + mlp + 2 * LENGTH * WIDTH  # half of each map is masked
     above = LAYERS * (LAYERS - 1) / 2
     one_head = LAYERS * mlp + above * layer + LAYERS * 2 * WIDTH * VOCABULARY
     return HEADS * one_head * WINDOWS * LENGTH
 
 
 def reading_flops() -> float:
-    """The two ends of every direction, the null of each basis (written; read in layer 0; read beyond), and the first MLP of every token."""
+    """Count the scores of both vectors of every direction, the three random baselines, and the first MLP of every token.
+
+    The baselines are for output vectors, for input vectors in layer 0, and for input vectors in later layers.
+    """
     scores = 2 * LAYERS * HEADS * DIRECTIONS + 3 * DRAWS
     return 2 * VOCABULARY * WIDTH * scores + VOCABULARY * 4 * WIDTH * MLP
 
 
 def sgemm_rate(reference: Reference) -> float:
-    """Operations a second."""
+    """Return operations per second."""
     size, products = 2048, 4
     return 2 * size**3 * products / reference.seconds("sgemm", size=size, products=products)
 
@@ -66,10 +70,10 @@ def compare_ablation(program: Path, threads: int, repeats: int, results: Results
     with Reference(threads) as reference:
         theirs = reference.call("head_ablation", folder=str(model), tokens=ids.tolist())
     error = np.abs(found - theirs["loss_increase"]).max()
-    # Losses of 11 nats in float32, of either side.
+    # Both sides compute losses of about 11 nats in float32.
     assert error <= 1e-5, f"a loss increase differs by {error:.1e}"
     ours = measure(case, "ablate, start to exit", ablation_flops(), command, repeats, threads, results)
-    results.add_ratio(case, ("ablate, start to exit", ours), ("PyTorch, a pass with a hook a head", theirs["seconds"]), 4)
+    results.add_ratio(case, ("ablate, start to exit", ours), ("PyTorch, one pass with a hook per head", theirs["seconds"]), 4)
 
 
 def measure_reading(program: Path, threads: int, repeats: int, results: Results) -> None:

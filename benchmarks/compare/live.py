@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""What measuring a live model's attention adds to its own time.
+"""Time how much the analysis of a live model's attention adds to the model's own time.
 
-Each pair of runs is one of the model with output_attentions=True and one of asc.attention(model, …),
-taking turns; the medians are compared, with the load of this machine beside them: in seconds that
-pass, in seconds of CPU, and in those of the model's own thread, which on a busy machine say what
-would pass on an idle one. `--threads 1,1`: those of the model, and those that measure. Needs the
-package, torch and transformers.
+Runs alternate between the model with output_attentions=True and asc.attention(model, …). Their medians
+are compared in wall-clock seconds, in CPU seconds, and in seconds of the model's own thread. On a busy
+machine, the last one estimates the wall-clock time of an idle machine. The load is printed too.
+`--threads 1,1`: threads of the model and of the analysis. Needs the package, torch and transformers.
 """
 
 import argparse
@@ -20,14 +19,14 @@ import transformers
 import attnscope as asc
 
 MODELS = {
-    # GPT-2 small, and a model of the same depth whose layers are wider.
+    # GPT-2 small, and a wider model of four layers.
     "gpt2": {},
     "wide": {"n_embd": 2048, "n_head": 16, "n_layer": 4},
 }
 
 
 def model_of(name: str, sharpness: float) -> torch.nn.Module:
-    """Of random weights; `sharpness` multiplies queries and keys, so that maps have peaks and rank."""
+    """Make a model with random weights. `sharpness` scales queries and keys, for peaked, high-rank maps."""
     torch.manual_seed(0)
     model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**MODELS[name])).eval()
     model.set_attn_implementation("eager")
@@ -68,21 +67,21 @@ def main() -> None:
     def live() -> asc.Table:
         return asc.attention(model, ids, threads=measuring)
 
-    # The answer first: rows of the maps that the model itself returns.
+    # First check the result against the maps that the model itself returns.
     with torch.no_grad():
         maps = model(ids, output_attentions=True).attentions
     table = live()
     if table["entropy"].tolist()[:2] != asc.attention(maps=enumerate(maps))["entropy"].tolist()[:2]:
-        raise SystemExit("the two ways differ")
+        raise SystemExit("the two results differ")
     ranks = [row["energy_rank"] for row in table if row["head"] is not None]
     alone_times, live_times = [], []
     for _ in range(given.runs):
         alone_times.append(timed(alone))
         live_times.append(timed(live))
-    for index, what in enumerate(("passed", "of CPU", "own")):
+    for index, what in enumerate(("wall", "CPU", "own")):
         before = statistics.median(each[index] for each in alone_times)
         after = statistics.median(each[index] for each in live_times)
-        print(f"{what:8}{before:8.3f} s alone {after:8.3f} s measured {100 * (after / before - 1):+7.1f} %")
+        print(f"{what:8}{before:8.3f} s alone {after:8.3f} s analyzed {100 * (after / before - 1):+7.1f}%")
     print(f"{given.model}, {given.tokens} tokens, mean rank {statistics.mean(ranks):.0f}, threads "
           f"{of_model} + {measuring}; {table.notes[-1]}; load {os.getloadavg()[0]:.1f}")
 

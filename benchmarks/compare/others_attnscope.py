@@ -1,4 +1,4 @@
-"""The jobs of others_jobs.py as commands of attnscope, and their answers under the same names."""
+"""The jobs of others_jobs.py as attnscope commands, and their results under the same names."""
 
 import json
 from pathlib import Path

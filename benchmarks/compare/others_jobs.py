@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""One job with one tool, as its own documentation would do it: others_jobs.py TOOL JOB MODEL ANSWER, or TOOL JOB --knows.
+"""Run one job with one tool, as in its documentation: others_jobs.py TOOL JOB MODEL ANSWER, or TOOL JOB --knows.
 
-MODEL: a folder of a GPT-2, with tokens.json, the token ids that are run. Numbers go to ANSWER.npz, pages to ANSWER.html; the
-seconds of the job alone, without imports and loading, to stdout. --knows: exits 0 where the tool has the job.
+MODEL: a folder of a GPT-2 with tokens.json, the input token ids. Numbers are written to ANSWER.npz, pages to ANSWER.html. The
+seconds of the job, without imports and loading, are printed. --knows: exit with 0 if the tool supports the job.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ def load_weightwatcher(path):
 
 
 def load_bertviz(path):
-    import bertviz  # noqa: F401 (its import is a part of loading)
+    import bertviz  # noqa: F401 (the import is part of loading)
     return load_notebook(path)
 
 
@@ -67,7 +67,7 @@ def notebook_ranks(model, _):
 
 
 def weightwatcher_ranks(watcher, _):
-    """Not ranks, but its own measures of the same spectra, Q, K and V being one matrix to it."""
+    """Return the largest singular values instead of ranks. W_Q, W_K and W_V are one matrix for WeightWatcher."""
     details = watcher.analyze()
     places = {"o": "attn.c_proj", "up": "mlp.c_fc", "down": "mlp.c_proj"}
     return {f"spectral_norm {role}": details[details.longname.str.endswith(place)].sv_max.to_numpy()
@@ -94,7 +94,7 @@ def lens_symmetry(lens, _):
     return {"symmetry": [symmetry(circuits[layer, head].AB) for layer in range(lens.cfg.n_layers) for head in range(lens.cfg.n_heads)]}
 
 
-# ---- Heads taken out ----------------------------------------------------------------------------
+# ---- Head ablation ------------------------------------------------------------------------------
 
 @contextlib.contextmanager
 def without_head(block, columns):
@@ -134,7 +134,7 @@ def lens_ablation(lens, ids):
 # ---- Maps ---------------------------------------------------------------------------------------
 
 def measures(maps):
-    """Of maps (layers, heads, T, T)."""
+    """Compute statistics of maps (layers, heads, T, T)."""
     at = torch.arange(maps.shape[-1])
     return {"entropy": -torch.special.xlogy(maps, maps).sum(-1).mean(-1).flatten().numpy(),
             "sink_mass": maps[..., 0].mean(-1).flatten().numpy(),

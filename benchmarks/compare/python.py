@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Times attnscope.spectrum(array) in Python beside the library's own benchmark of the same matrix, and the import.
+"""Time attnscope.spectrum(array) against the library's benchmark of the same matrix, and time the import.
 
     python benchmarks/compare/python.py [--repeats 5]
 
-Needs a Python that has the package (./dev wheel puts it into build/packages). One thread on both sides, which take turns; a
-figure is the median. The singular values are compared with NumPy's first.
+Needs a Python with the package (./dev wheel puts it into build/packages). Both sides use one thread, and runs alternate. Results
+are medians. The singular values are first checked against NumPy's.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from common import RELEASE, Results, alternating_medians, bench_seconds, duratio
 import attnscope as asc
 
 SIZES = ((768, 768), (2048, 2048))
-IMPORT_SECONDS = 0.08  # at most, beyond NumPy's: a script that prints one number should feel none of it
+IMPORT_SECONDS = 0.08  # upper limit, in addition to NumPy's import: unnoticeable in a short script
 IMPORT = "import time, numpy; start = time.perf_counter(); import attnscope; print(time.perf_counter() - start)"
 
 
@@ -59,7 +59,7 @@ def main():
                           f"singular_values_bench {duration(seconds['library'])}",
                           seconds["python"] / seconds["library"], 1.05)
     seconds = import_seconds(4 * repeats)
-    results.add_limit("import attnscope", duration(seconds), "import numpy before it", seconds, IMPORT_SECONDS)
+    results.add_limit("import attnscope", duration(seconds), "after import numpy", seconds, IMPORT_SECONDS)
     results.finish("python")
 
 

@@ -1,7 +1,7 @@
-"""The other side of the comparisons, as a process: a line of JSON asks for a function, a line answers.
+"""The reference side of the comparisons, as a process that answers requests: one line of JSON each.
 
-Every function loads its matrices first, which is not counted, and gives the seconds of the decompositions alone and the
-sum of all singular values, by which the caller sees that both sides had the same matrices.
+Every function loads its matrices first, which is not timed. It returns the seconds of the computation, and for singular
+values also their sum, by which the caller checks that both sides used the same matrices.
 """
 
 import ctypes
@@ -36,19 +36,19 @@ def timed(work):
 
 
 def svdvals(folder, tensors):
-    """torch.linalg.svdvals in float32, one matrix after the other."""
+    """Time torch.linalg.svdvals in float32, one matrix after the other."""
     matrices = load(folder, tensors)
     return timed(lambda: sum(torch().linalg.svdvals(matrix).sum() for matrix in matrices))
 
 
 def svd(folder, tensors):
-    """torch.linalg.svd(full_matrices=False), of which notebooks use the values alone."""
+    """Time torch.linalg.svd(full_matrices=False), of which notebooks often use only the singular values."""
     matrices = load(folder, tensors)
     return timed(lambda: sum(torch().linalg.svd(matrix, full_matrices=False)[1].sum() for matrix in matrices))
 
 
 def gpt2_layer(folder):
-    """The projections of GPT-2's first layer, in float32."""
+    """Time the spectra of the projections of GPT-2's first layer, in float32."""
     attention, *others = load(folder, ["h.0.attn.c_attn.weight", "h.0.attn.c_proj.weight", "h.0.mlp.c_fc.weight",
                                        "h.0.mlp.c_proj.weight"])
     matrices = [*attention.chunk(3, dim=1), *others]
@@ -56,7 +56,7 @@ def gpt2_layer(folder):
 
 
 def bert_layers(folder, layers, heads):
-    """Every whole matrix, both whole products, and the same for every head, each by torch.linalg.svdvals."""
+    """Time torch.linalg.svdvals of every matrix and both products, for all heads together and for each head."""
     values = torch().linalg.svdvals
 
     def of_layer(q, k, v, o):
@@ -75,7 +75,7 @@ def bert_layers(folder, layers, heads):
 
 
 def attention_maps(count, size):
-    """torch.linalg.svdvals of a batch of causal maps in float64."""
+    """Time torch.linalg.svdvals of a batch of causal maps in float64."""
     random = torch().Generator().manual_seed(1)
     scores = torch().randn(count, size, size, generator=random, dtype=torch().float64)
     future = torch().ones(size, size, dtype=torch().bool).triu(1)
@@ -92,7 +92,7 @@ def gpt2(folder: str, head: bool):
 
 
 def forward_maps(folder, tokens):
-    """One pass of the base model over a list of sequences, with its maps; their sum tells that they are there."""
+    """Time one pass of the base model with its maps. Summing map entries ensures that they are computed."""
     model = gpt2(folder, head=False)
     ids = torch().tensor(tokens)
     with torch().no_grad():
@@ -100,13 +100,16 @@ def forward_maps(folder, tokens):
 
 
 def attention_ranks(folder, tokens, together, head):
-    """Energy ranks and columns at 0.9 of every map: `together` sequences a pass; with the language-model head or
-    without. Gives the seconds, and mean ranks and columns (layers, heads)."""
+    """Time energy ranks and energy columns at 0.9 of every map.
+
+    `together`: sequences per pass. `head`: with the language-model head. Also returns the mean ranks and columns of
+    shape (layers, heads).
+    """
     model = gpt2(folder, head)
     ids = torch().tensor(tokens)
 
     def counts(energy):
-        """Of (..., n) in descending order: how many hold 0.9 of the sum."""
+        """Return how many of the values (..., n), in descending order, are needed for 0.9 of the sum."""
         held = energy.cumsum(-1)
         return (held < 0.9 * held[..., -1:]).sum(-1) + 1
 
@@ -137,8 +140,10 @@ def vit(folder):
 
 
 def image_measures(folder, pixels):
-    """What `attention` measures of a ViT's maps, as one would write it in PyTorch, ranks in float64: seconds, and of each
-    head its energy rank and columns at 0.9, entropy, and distance in patches."""
+    """Time the statistics of `attention` for a ViT, as typical PyTorch code, with ranks in float64.
+
+    Also returns the energy rank and energy columns at 0.9, the entropy, and the distance in patches of each head.
+    """
     model = vit(folder)
     values = torch().from_numpy(np.load(pixels))
 
@@ -168,8 +173,11 @@ def image_measures(folder, pixels):
 
 
 def factored_matrices(count, head_dim, width):
-    """TransformerLens's FactoredMatrix.S of random circuits, or where it is not installed its algorithm in NumPy:
-    svd(A), svd(B), svd of S_A V_Aᵀ U_B S_B. The answer is checked here, since nobody else has these circuits."""
+    """Time TransformerLens's FactoredMatrix.S of random circuits, or its algorithm in NumPy if it is not installed.
+
+    The algorithm is svd(A), svd(B), then svd of S_A V_Aᵀ U_B S_B. The result is checked here, because only this process
+    has these circuits.
+    """
     random = np.random.default_rng(2)
     left, right = (random.standard_normal((count, head_dim, width)).astype(np.float32) for _ in range(2))
     try:
@@ -187,14 +195,16 @@ def factored_matrices(count, head_dim, width):
             u_right, s_right, _ = np.linalg.svd(right, full_matrices=False)
             return np.linalg.svd(s_left[:, :, None] * (v_left @ u_right) * s_right[:, None, :], full_matrices=False)[1]
     expected = np.linalg.svd(left[0].T.astype(np.float64) @ right[0], compute_uv=False)[:head_dim]
-    assert np.allclose(values()[0], expected, rtol=1e-4), "not the same values"
+    assert np.allclose(values()[0], expected, rtol=1e-4), "different values"
     return {**timed(lambda: values().sum()), "way": way}
 
 
 def composition_scores(folder, layers, heads):
-    """Scores of every head with every head of every later layer, by q, k and v, in float32: what TransformerLens'
-    all_composition_scores does with its FactoredMatrix, or where it is not installed that algorithm in NumPy, a pair of
-    layers at a time."""
+    """Time Q-, K- and V-composition scores of every head with every head of every later layer, in float32.
+
+    This uses TransformerLens's all_composition_scores with FactoredMatrix. If it is not installed, it uses the same
+    algorithm in NumPy, one pair of layers at a time.
+    """
     def stacked(role):
         return np.stack([read_tensors(Path(folder), [f"{role}.{layer}"])[0] for layer in range(layers)])
 
@@ -203,7 +213,7 @@ def composition_scores(folder, layers, heads):
 
     q, k, v, o = by_head(stacked("q")), by_head(stacked("k")), by_head(stacked("v")), stacked("o")
     o = np.ascontiguousarray(o.reshape(layers, o.shape[1], heads, -1).transpose(0, 2, 3, 1))  # (.., head_dim, width)
-    later = np.arange(layers)[:, None] < np.arange(layers)  # of [earlier, later]
+    later = np.arange(layers)[:, None] < np.arange(layers)  # [earlier, later]
     try:
         from transformer_lens import FactoredMatrix
         from transformer_lens.utilities import composition_scores as scores_of
@@ -243,12 +253,12 @@ def openblas():
 
 
 def sgesdd(folder, tensors):
-    """LAPACK's sgesdd of the system's OpenBLAS, values only; the matrices are destroyed."""
+    """Time LAPACK's sgesdd of the system's OpenBLAS, values only. The matrices are overwritten."""
     def integer(value):
         return ctypes.byref(ctypes.c_int(value))
 
     def values_of(matrix):
-        columns, rows = matrix.shape  # row-major is the transpose, which has the same values
+        columns, rows = matrix.shape  # in row-major order it is the transpose, which has the same singular values
         values = np.empty(min(matrix.shape), np.float32)
         integers = np.empty(8 * len(values), np.int32)
         info = ctypes.c_int()
@@ -270,14 +280,14 @@ def sgesdd(folder, tensors):
 
 
 def sgemm(size, products):
-    """Square float32 products by NumPy's OpenBLAS: what this CPU does at its best."""
+    """Time square float32 products with NumPy's OpenBLAS: close to the peak rate of this CPU."""
     a, b = np.random.default_rng(1).standard_normal((2, size, size), np.float32)
     a @ b  # the first call starts the threads
     return timed(lambda: sum((a @ b)[0, 0] for _ in range(products)))
 
 
 def head_ablation(folder, tokens):
-    """The loss increase of each head whose part of the output projection's input is zeroed by a hook: a pass for each."""
+    """Time zero ablation of each head, by a hook on the output projection's input, with one pass per head."""
     model = gpt2(folder, head=True)
     ids = torch().tensor(tokens)
     width = model.config.n_embd // model.config.n_head

@@ -1,6 +1,6 @@
-"""Runs a command: run_once.py RESULT COMMAND...; seconds and the most memory at once (MiB) go to RESULT.
+"""Run a command and write its seconds and peak memory (MiB) to RESULT: run_once.py RESULT COMMAND...
 
-A process of its own, and a small one: a process's peak begins with that of the one which starts it.
+This is a small separate process, because a child's peak memory starts at the peak of its parent.
 """
 
 import os

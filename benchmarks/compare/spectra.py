@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Times attnscope's spectra beside PyTorch and OpenBLAS on the same files, in one run.
+"""Time attnscope's spectra against PyTorch and OpenBLAS on the same files, in one run.
 
     python benchmarks/compare/spectra.py [--only CASE] [--threads 2] [--repeats 3]
 
-attnscope is timed as a whole process, from its start to its exit: opening, reading and printing count. Of PyTorch and
-OpenBLAS only the calls that decompose count, in a process that lives on; importing and loading do not, which is in
-their favour. The two sides take turns; a figure is the median. Before anything is timed, attnscope's singular values
-and energy ranks are compared with NumPy's float64 SVD.
+attnscope is timed as a whole process, from start to exit, including opening, reading and printing. For PyTorch and
+OpenBLAS, only the decompositions are timed, in a process that keeps running. Importing and loading are not, which favors
+them. Runs alternate, and results are medians. Before anything is timed, attnscope's singular values and energy ranks
+are checked against NumPy's float64 SVD.
 
-Models come from tools/make_synthetic.py; they (4.5 GB), the answers and the results stay in build/compare.
+Models are made by tools/make_synthetic.py. They (4.5 GB), the answers and the results are kept in build/compare.
 """
 
 import argparse
@@ -22,14 +22,14 @@ from common import (RELEASE, Reference, Results, alternating_medians, bench_seco
 
 LLAMA = {"q": "self_attn.q_proj", "k": "self_attn.k_proj", "v": "self_attn.v_proj", "o": "self_attn.o_proj",
          "gate": "mlp.gate_proj", "up": "mlp.up_proj", "down": "mlp.down_proj"}
-# What a machine without AVX-512 would run, on all sides.
+# Kernels of a machine without AVX-512, on all sides.
 WITHOUT_AVX512 = {"ATTNSCOPE_KERNELS": "avx2", "OPENBLAS_CORETYPE": "Haswell", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
                   "ATEN_CPU_CAPABILITY": "avx2"}
 WITHOUT_KERNELS = {"ATTNSCOPE_KERNELS": "none"}
 
 
 class Bench:
-    """What every case needs."""
+    """Settings that every case needs."""
 
     def __init__(self, arguments):
         self.program = str(arguments.attnscope)
@@ -59,13 +59,13 @@ def check_llama(bench: Bench, matrices: str, environment: dict[str, str] = {}) -
 
 
 def compare_llama(bench: Bench, case: str, matrices: str, targets: dict[str, float], environment={}) -> None:
-    """`targets`: functions of reference.py, and how many times faster attnscope is to be."""
+    """Compare with functions of reference.py. `targets`: by how many times attnscope must be faster."""
     check_llama(bench, matrices, environment)
     command = bench.spectrum(llama(), "--layers", "0", "--matrix", matrices)
     tensors = llama_tensors(matrices)
     with bench.reference(environment) as reference:
         def runner(function):
-            # One sgesdd of 4096 x 4096 is the yardstick, whatever attnscope was given.
+            # The reference is always one sgesdd of 4096 x 4096.
             own = tensors[:1] if function == "sgesdd" else tensors
             return lambda: reference.seconds(function, folder=str(llama()), tensors=own)
         sides = {"attnscope": lambda: command_seconds(command, environment)}
@@ -95,7 +95,7 @@ def llama_mlp(bench: Bench) -> None:
 
 
 def llama_memory(bench: Bench) -> None:
-    """The most that is resident beyond the mapped file: anonymous pages, watched while it runs."""
+    """Measure the peak memory without the mapped file: anonymous pages, sampled during the run."""
     process = subprocess.Popen(bench.spectrum(llama(), "--layers", "0", "--matrix", "q,k,v,o"),
                                stdout=subprocess.DEVNULL)
     most_kib = 0
@@ -104,7 +104,7 @@ def llama_memory(bench: Bench) -> None:
             status = Path(f"/proc/{process.pid}/status").read_text()
             most_kib = max(most_kib, *(int(line.split()[1]) for line in status.splitlines()
                                        if line.startswith("RssAnon")))
-        except (OSError, TypeError):  # it ended meanwhile
+        except (OSError, TypeError):  # the process has ended
             break
         time.sleep(0.002)
     assert process.wait() == 0
@@ -113,7 +113,7 @@ def llama_memory(bench: Bench) -> None:
 
 
 def llama_layers(bench: Bench) -> None:
-    """Seconds a layer at 2, 4 and 8 layers, which take turns: the largest over the smallest."""
+    """Compare the seconds per layer for 2, 4 and 8 layers: the largest divided by the smallest."""
     counts = (2, 4, 8)
     commands = {count: bench.spectrum(llama(), "--layers", f"0-{count - 1}", "--matrix", "q,k,v,o")
                 for count in counts}
@@ -122,7 +122,7 @@ def llama_layers(bench: Bench) -> None:
     per_layer = [times[count] / count for count in counts]
     shown = ", ".join(f"{seconds:.3g}" for seconds in per_layer)
     bench.results.add_limit("Llama-3-8B, time in proportion to layers", "spectrum q,k,v,o of 2, 4, 8 layers",
-                            f"{shown} s a layer", max(per_layer) / min(per_layer), 1.15)
+                            f"{shown} s per layer", max(per_layer) / min(per_layer), 1.15)
 
 
 def bert(bench: Bench) -> None:
@@ -135,11 +135,11 @@ def bert(bench: Bench) -> None:
             "torch": lambda: reference.seconds("bert_layers", folder=str(folder), layers=12, heads=12),
         }, bench.repeats)
     bench.results.add_ratio("BERT-base, 12 layers, whole and per head", ("spectrum q,k,v,o,qk,ov --per-head",
-                            times["attnscope"]), ("the notebook's torch svdvals", times["torch"]), 15)
+                            times["attnscope"]), ("torch svdvals in a notebook", times["torch"]), 15)
 
 
 def check_bert(bench: Bench, folder: Path, options: tuple[str, ...]) -> None:
-    """The whole matrices and two heads of one layer."""
+    """Check the whole matrices and two heads of one layer."""
     rows = {(row["matrix"], row["head"]): row
             for row in command_rows(bench.spectrum(folder, *options, "--layers", "3", "--values"))}
     names = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
@@ -175,7 +175,7 @@ def gpt2_xl(bench: Bench) -> None:
 
 def attention_maps(bench: Bench) -> None:
     if not bench.small_matrices.exists():
-        print(f"attention_maps is left out: no {bench.small_matrices}", file=sys.stderr)
+        print(f"skipping attention_maps: {bench.small_matrices} not found", file=sys.stderr)
         return
     ours = bench_seconds(bench.small_matrices, "attention_maps/size:100/count:14400")
     with bench.reference() as reference:
@@ -185,7 +185,7 @@ def attention_maps(bench: Bench) -> None:
 
 
 def start(bench: Bench) -> None:
-    """A model of 260 thousand parameters, beside what a Python program pays before it begins."""
+    """Compare a run on a model of 260 thousand parameters with the startup time of a Python program."""
     folder = synthetic_model("llama-260k", "--width", "64", "--layers", "5", "--heads", "8", "--kv-heads", "4",
                              "--head-dim", "8", "--mlp-width", "172", "--vocabulary", "512", "--dtype", "f32")
     times = alternating_medians({
@@ -206,9 +206,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--attnscope", type=Path, default=RELEASE / "attnscope")
     parser.add_argument("--small-matrices", type=Path, default=RELEASE / "benchmarks" / "batched_singular_values_bench",
-                        help="the Google Benchmark of attention maps")
-    parser.add_argument("--only", action="append", choices=CASES, help="this case; may be given several times")
-    parser.add_argument("--threads", type=int, default=2, help="of every side")
+                        help="Google Benchmark of attention maps")
+    parser.add_argument("--only", action="append", choices=CASES, help="run only this case (repeatable)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of every side")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     bench = Bench(arguments)

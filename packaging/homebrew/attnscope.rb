@@ -1,7 +1,7 @@
 class Attnscope < Formula
-  desc "Opens a transformer checkpoint and says what its attention does"
+  desc "Analyze the attention of a transformer checkpoint"
   homepage ENV.fetch("HOMEBREW_ATTNSCOPE_HOME", "https://example.org")
-  # In a tap: where the release's sources lie, and their line of SHA256SUMS.
+  # In a tap, use the url of the release's sources and their checksum from SHA256SUMS.
   url "#{homepage}/attnscope-0.1.0.tar.gz"
   sha256 "0000000000000000000000000000000000000000000000000000000000000000"
   license "Apache-2.0"

@@ -1,4 +1,4 @@
-"""Opens a transformer checkpoint and says what its attention does.
+"""Analyze the attention of a transformer checkpoint.
 
     import attnscope as asc
 
@@ -6,8 +6,8 @@
     table = model.spectrum(matrix=["q", "k"], per_head=True)
     table.to_pandas()
 
-Every command of the command line is a function of this module, and a method of a model but for
-`diff`, which compares two.
+Every command of the command line is a function of this module. Every command except `diff` and
+`info` is also a method of `Model`. `Model.info` is a dictionary: the model's metadata.
 """
 
 from attnscope._arrays import attention_rank

@@ -1,4 +1,4 @@
-"""python -m attnscope: the program, where no folder of programs is on the path."""
+"""Run the program with `python -m attnscope`, for environments without `attnscope` on the PATH."""
 
 import sys
 

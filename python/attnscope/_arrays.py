@@ -1,4 +1,4 @@
-"""Measures of arrays that are in memory."""
+"""Analyses of arrays in memory."""
 
 import os
 from typing import Any
@@ -12,7 +12,7 @@ from attnscope._table import Table
 from attnscope._values import text_of
 
 OF_ARRAYS = ("energy", "rank", "values", "threads")
-"""Keywords of `spectrum` that have a meaning for an array."""
+"""Keywords of `spectrum` that are supported for an array."""
 
 
 def is_array(value: Any) -> bool:
@@ -20,15 +20,14 @@ def is_array(value: Any) -> bool:
 
 
 def names_models(value: Any) -> bool:
-    """Whether it is a model, or a list of models, and no numbers."""
+    """Return whether the value is a model or a list of models, and not numbers."""
     if isinstance(value, (list, tuple)):
         return not value or names_models(value[0]) and not isinstance(value[0], (list, tuple))
     return isinstance(value, (str, bytes, os.PathLike)) or is_open(value)
 
 
 def readable(array: Any) -> Any:
-    """What DLPack gives without complaint, and in this machine's memory: the array itself, unless
-    it needs a copy for that."""
+    """Return an array in CPU memory that DLPack can export; copy only if necessary."""
     if hasattr(array, "detach"):
         array = array.detach()
         device = getattr(getattr(array, "device", None), "type", "cpu")
@@ -44,7 +43,7 @@ def _line(error: Exception) -> str:
 
 
 def _as_numpy(value: Any) -> NDArray[Any] | None:
-    """What NumPy makes of it, without a copy where it can; None: of a type that NumPy has not."""
+    """Convert to NumPy, without a copy if possible. None: NumPy does not support the dtype."""
     if is_array(value) and not isinstance(value, np.ndarray):
         try:
             return np.from_dlpack(value)
@@ -53,13 +52,13 @@ def _as_numpy(value: Any) -> NDArray[Any] | None:
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"numbers in rows of one length are needed: {_line(error)}") from None
+        raise ValueError(f"expected numbers in rows of equal length: {_line(error)}") from None
 
 
 def _real(value: Any) -> Any:
-    """An array of real numbers, of whatever `numpy.asarray` takes."""
+    """Convert any value that `numpy.asarray` accepts to an array of real numbers."""
     if np.ma.is_masked(value):
-        raise ValueError("some of the array is masked: fill it first")
+        raise ValueError("the array has masked values: fill them first")
     value = readable(value)
     array = _as_numpy(value)
     if array is None:
@@ -68,50 +67,51 @@ def _real(value: Any) -> Any:
     if kind == "f" and array.dtype.itemsize <= 8:
         return readable(array)
     if kind == "O" and array.ndim == 0:
-        raise TypeError(f"a matrix of numbers is needed, not {type(value).__name__}")
-    # NumPy would read a text among objects as a number.
+        raise TypeError(f"expected a matrix of numbers, not {type(value).__name__}")
+    # NumPy would parse a string in an object array as a number.
     texts = kind == "O" and any(isinstance(item, (str, bytes)) for item in array.flat)
     if kind not in "fiubOV" or array.dtype.type is np.void or texts:
-        raise TypeError(f"real numbers are needed, not {'texts' if texts else array.dtype}")
+        raise TypeError(f"expected real numbers, not {'strings' if texts else array.dtype}")
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"real numbers are needed: {_line(error)}") from None
+        raise TypeError(f"expected real numbers: {_line(error)}") from None
 
 
 def spectrum_of(array: Any, given: dict[str, Any]) -> Table:
-    """The spectrum of one matrix. `given`: keywords of the command."""
+    """Compute the spectrum of one matrix. `given`: keywords of the command."""
     arguments = []
     for name, parameter in _describe.parameters("spectrum").items():
         text = None if name == "models" else text_of(parameter, given.get(name))
         if text is None:
             continue
         if name not in OF_ARRAYS:
-            raise TypeError(f"{name} has no meaning for an array")
+            raise TypeError(f"{name}: not supported for an array")
         arguments.append((name, text))
     return table_of(_core.spectrum_of(_real(array), arguments))
 
 def attention_rank(maps: Any, energy: float = 0.9) -> NDArray[np.int64]:
-    """How many singular values hold the share `energy` of the sum of their squares, of each map.
+    """Return the energy rank of each attention map.
 
-    `maps`: (..., T, T), whatever `numpy.asarray` takes or any library that speaks DLPack gives. The
-    result has the shape (...).
+    The energy rank is the number of singular values needed for the share `energy` of the sum of
+    their squares. `maps` has shape (..., T, T): anything that `numpy.asarray` accepts, or an array
+    of any library that supports DLPack. The result has shape (...).
     """
     if not 0 < energy < 1:
-        raise ValueError(f"energy: a share between 0 and 1 is needed, not {energy!r}")
+        raise ValueError(f"energy: expected a number between 0 and 1, not {energy!r}")
     try:
         numbers = _real(maps)
     except (TypeError, ValueError) as error:
         raise type(error)(f"maps: {error}") from None
-    if not isinstance(numbers, np.ndarray):  # PyTorch's bfloat16, say, which can widen itself
+    if not isinstance(numbers, np.ndarray):  # for example PyTorch's bfloat16, which float() widens
         numbers = _as_numpy(numbers.float() if hasattr(numbers, "float") else numbers)
     if numbers is None:
-        raise TypeError(f"maps: numbers that NumPy has are needed, not {type(maps).__name__}")
+        raise TypeError(f"maps: expected a dtype that NumPy supports, not {type(maps).__name__}")
     array = np.asarray(numbers, dtype=np.float32)
     if array.ndim < 2:
-        raise ValueError("maps: an array of shape (..., T, T) is needed")
+        raise ValueError("maps: expected an array of shape (..., T, T)")
     flat = np.ascontiguousarray(array).reshape(-1, *array.shape[-2:])
     if not np.isfinite(flat).all():
-        raise ValueError("maps: hold NaN or Inf")
+        raise ValueError("maps: contain NaN or Inf")
     ranks = np.array(_core.attention_rank(flat, energy), dtype=np.int64)
     return ranks.reshape(array.shape[:-2])

@@ -1,4 +1,4 @@
-"""Columns of a table as NumPy arrays: views of the library's own buffers wherever they can be."""
+"""Columns of a table as NumPy arrays: views of the library's buffers if possible."""
 
 from typing import Any
 
@@ -6,18 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 Buffers = dict[str, Any]
-"""What _core gives of a column: type, length, valid, values, offsets, children."""
+"""A column as _core returns it: type, length, valid, values, offsets, children."""
 
 
 def valid_of(column: Buffers) -> NDArray[np.bool_] | None:
-    """Which values are there; None: all."""
+    """Return the mask of values that are not null. None: no value is null."""
     if column["valid"] is None:
         return None
     return np.unpackbits(column["valid"], count=column["length"], bitorder="little").view(np.bool_)
 
 
 def _objects(values: list[Any]) -> NDArray[np.object_]:
-    """Of values that NumPy might take for one more axis."""
+    """Make an object array of values that NumPy might otherwise interpret as another axis."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -35,7 +35,7 @@ def _same_size(offsets: NDArray[np.int64]) -> int | None:
 
 
 def _lists(column: Buffers) -> list[Any]:
-    """An array for each value. Inner lists of equal sizes are its further axes."""
+    """Return an array per value. Inner lists of equal sizes become additional axes."""
     child = column["children"]["item"]
     offsets = column["offsets"]
     shape: tuple[int, ...] = ()
@@ -59,8 +59,10 @@ def _records(column: Buffers) -> list[Any]:
 
 
 def values_of(column: Buffers) -> NDArray[Any]:
-    """The column as an array, its nulls filled with whatever the buffer holds there; None among
-    objects."""
+    """Return the column as an array.
+
+    Nulls have unspecified values in numeric arrays, and are None in object arrays.
+    """
     kind = column["type"]
     if kind == "number":
         numbers: NDArray[Any] = column["values"]
@@ -79,8 +81,10 @@ def values_of(column: Buffers) -> NDArray[Any]:
 
 
 def array_of(column: Buffers) -> NDArray[Any]:
-    """The column as an array: NaN where a real number is null, and a masked array where a whole
-    number or a truth is."""
+    """Return the column as an array.
+
+    A null is NaN in a float column. Integer and boolean columns with nulls become masked arrays.
+    """
     values, valid = values_of(column), valid_of(column)
     if valid is None or values.dtype == object:
         return values

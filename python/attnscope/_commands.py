@@ -1596,22 +1596,6 @@ def export(
 class ModelCommands:
     """The commands of one model."""
 
-    def info(
-        self,
-        *,
-        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
-        system: bool = False,
-        suggest_layout: Path | None = None,
-    ) -> Table:
-        """Facts of models, and every tensor with its role.
-
-        - stack: of models of several stacks, this one; MODEL:STACK says the same: encoder, decoder,
-          cross, text or vision
-        - system: this machine, its kernels and libraries; no model
-        - suggest_layout: write a layout file for a model of an unknown architecture
-        """
-        return run("info", locals())
-
     def spectrum(
         self,
         text: str | None = None,

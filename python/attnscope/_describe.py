@@ -1,4 +1,4 @@
-"""The descriptions of commands, which come from the library."""
+"""Descriptions of the commands, from the library."""
 
 from functools import cache
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 from attnscope import _core
 
 FRONT_END = frozenset({"format", "out", "quiet", "progress", "csv_escape_formulas"})
-"""Parameters of the command line that a table or a page has methods for."""
+"""Command-line parameters that methods of tables and pages replace."""
 
 BESIDE = frozenset({"save", "maps"})
-"""Files that a command writes beside its rows: True keeps them in memory, as arrays."""
+"""Files that a command writes in addition to its rows. True: keep them in memory as arrays."""
 
 
 @cache
@@ -19,7 +19,7 @@ def command(name: str) -> dict[str, Any]:
 
 @cache
 def parameters(name: str) -> dict[str, dict[str, Any]]:
-    """Those that are keywords, by name."""
+    """Return the parameters that are keywords in Python, by name."""
     return {
         parameter["name"]: parameter
         | {"beside": parameter["type"] == "file" and parameter["name"] in BESIDE}
@@ -30,7 +30,7 @@ def parameters(name: str) -> dict[str, dict[str, Any]]:
 
 @cache
 def meanings(name: str) -> dict[str, dict[str, Any]]:
-    """The fields of a command's rows, by name."""
+    """Return the fields of a command's rows, by name."""
     return {
         field["name"]: field
         for kind in reversed(command(name)["kinds"])

@@ -1,4 +1,4 @@
-"""What ends a command: one class for each kind of error, as the command line has exit codes."""
+"""Exceptions: one class per kind of error, as the command line has one exit code per kind."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,51 +7,51 @@ from attnscope import _core
 
 
 class Error(Exception):
-    """What ended a command."""
+    """Base class of all exceptions that attnscope raises for a failed command."""
 
     kind = ""
     exit_code = 1
     file: str | None = None
-    """The file that it is about, as it was named."""
+    """The file that the error is about, as the caller named it."""
     tensor: str | None = None
-    """The tensor of that file."""
+    """The tensor in that file."""
     parameter: str | None = None
-    """The keyword that it is about."""
+    """The keyword that the error is about."""
     layer: int | None = None
     problem: str | None = None
-    """What is wrong, without where."""
+    """What is wrong, without the location."""
     hint: str | None = None
-    """What to do."""
+    """How to fix it."""
 
 
 class UsageError(Error, ValueError):
-    """A keyword, or a combination of them, that cannot be."""
+    """Raised for an invalid argument or combination of arguments."""
 
 
 class IoError(Error, OSError):
-    """A file that cannot be read or written."""
+    """Raised for a file that cannot be read or written."""
 
 
 class FormatError(Error):
-    """A file that is not what it should be."""
+    """Raised for a malformed file."""
 
 
 class UnsupportedError(Error):
-    """A sound file of a kind that is not read, or a build that lacks something."""
+    """Raised for a valid but unsupported file, or a feature that this build lacks."""
 
 
 class NumericalError(Error, ArithmeticError):
-    """Nothing that was asked for could be computed."""
+    """Raised if none of the requested results could be computed."""
 
 
 class CheckpointWarning(UserWarning):
-    """What is strange about a checkpoint that can be read all the same."""
+    """Issued for an anomaly in a checkpoint that can still be read."""
 
 
 def _class_of(kind: str, exit_code: int) -> type[Error]:
     found: type[Error] = globals()[f"{kind.capitalize()}Error"]
     found.kind, found.exit_code = kind, exit_code
-    found.__module__ = "attnscope"  # where users find it
+    found.__module__ = "attnscope"  # the module that users import it from
     return found
 
 
@@ -59,7 +59,7 @@ CLASSES = {kind: _class_of(kind, exit_code) for kind, exit_code in _core.error_k
 
 
 def error_of(kind: str, message: str, parts: Mapping[str, Any]) -> Error:
-    """The exception for an error of the library."""
+    """Return the exception for an error of the library."""
     error = CLASSES[kind](message)
     for name, value in parts.items():
         setattr(error, name, value)

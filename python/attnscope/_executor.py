@@ -1,4 +1,4 @@
-"""Work items in other processes, through any executor of concurrent.futures."""
+"""Computation of work items in other processes, with any concurrent.futures executor."""
 
 import warnings
 from collections.abc import Callable
@@ -14,15 +14,16 @@ from attnscope._worker import ModelFiles, compute
 BETWEEN_LOOKS = 0.1  # seconds
 MOST_BREAKS = 3
 
-# An interrupt of the terminal ends workers too: it is known by then that the run is to stop.
+# An interrupt from the terminal also ends the workers. After this time the run knows whether it
+# has been interrupted.
 UNTIL_STOP_IS_KNOWN = 0.5  # seconds
 
 
 def _alike(pool: ProcessPoolExecutor) -> ProcessPoolExecutor:
-    """A new pool in place of one that is broken, which tells nobody how it was made."""
+    """Make a new pool like a broken one, from its private attributes: there is no public way."""
     made = vars(pool)
     more = {}
-    if made.get("_max_tasks_per_child") is not None:  # Python 3.10 has none
+    if made.get("_max_tasks_per_child") is not None:  # Python 3.10 does not have it
         more["max_tasks_per_child"] = made["_max_tasks_per_child"]
     return ProcessPoolExecutor(
         made["_max_workers"], made["_mp_context"], made["_initializer"], made["_initargs"], **more
@@ -30,10 +31,10 @@ def _alike(pool: ProcessPoolExecutor) -> ProcessPoolExecutor:
 
 
 class Elsewhere:
-    """Sends items to an executor, and waits for each on the thread that asks for it.
+    """Sends items to an executor. Each calling thread waits for its own item.
 
-    A pool of processes is broken as soon as one of them dies. A new one takes its place for the
-    rest of the run, where all that was not finished runs again.
+    A process pool is broken as soon as one of its processes dies. A new pool replaces it for the
+    rest of the run, and runs all unfinished items again.
     """
 
     def __init__(
@@ -43,10 +44,10 @@ class Elsewhere:
         self._files_of = files_of
         self._threads = threads
         self._run = uuid4().hex
-        self._lock = Lock()  # guards what follows
+        self._lock = Lock()  # guards the attributes below
         self._watcher: Thread | None = None
         self._new_pools: list[ProcessPoolExecutor] = []
-        self._breaks = 0  # since an item was finished
+        self._breaks = 0  # since the last finished item
         self._over = Event()
         self._stopped: Future[None] = Future()
 
@@ -61,27 +62,27 @@ class Elsewhere:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def warn(self, stacklevel: int) -> None:
-        """Says so where processes have died."""
+        """Warn if worker processes died."""
         deaths = len(self._new_pools)
         if deaths:
             warnings.warn(
-                f"worker processes died {deaths} time{'s' if deaths > 1 else ''} (for want of "
-                "memory?): what they were at was computed again, by a new pool",
+                f"worker processes died {deaths} time{'s' if deaths > 1 else ''} (out of memory?): "
+                "a new pool computed their items again",
                 RuntimeWarning,
                 stacklevel + 1,
             )
 
     def __call__(self, model: str, item: str, stopped: Callable[[], bool]) -> str | None:
-        """The text of an item's outcomes; None where the run is to stop."""
+        """Return the serialized outcomes of an item. None: the run is being stopped."""
         self._watch(stopped)
         files = self._files_of(model)
         while not self._stopped.done():
             executor = self._executor
             try:
                 future: Any = executor.submit(compute, self._run, files, self._threads, item)
-                if not isinstance(future, Future):  # wait() would keep the lock of the others
+                if not isinstance(future, Future):  # wait() would leave the others locked
                     kind = type(future).__name__
-                    raise TypeError(f"executor: its submit() gave {kind}, not a Future")
+                    raise TypeError(f"executor: its submit() returned {kind}, not a Future")
                 wait((future, self._stopped), return_when=FIRST_COMPLETED)
                 if future.done():
                     outcome = future.result()
@@ -90,7 +91,7 @@ class Elsewhere:
                         raise outcome
                     if not isinstance(outcome, str):
                         kind = type(outcome).__name__
-                        raise TypeError(f"executor: its worker gave {kind}, not outcomes")
+                        raise TypeError(f"executor: its worker returned {kind}, not outcomes")
                     return outcome
                 future.cancel()
             except BrokenProcessPool as error:
@@ -101,7 +102,7 @@ class Elsewhere:
         return None
 
     def _watch(self, stopped: Callable[[], bool]) -> None:
-        """One thread looks whether the run is to stop, for all that wait."""
+        """Start one thread that checks for a stop request, on behalf of all waiting threads."""
 
         def look() -> None:
             while not self._over.wait(BETWEEN_LOOKS) and not stopped():
@@ -121,8 +122,7 @@ class Elsewhere:
             if self._breaks >= MOST_BREAKS:
                 raise BrokenProcessPool(
                     f"worker processes died {MOST_BREAKS} times in a row before any of them "
-                    "finished an item; where the system ends them for want of memory, use fewer "
-                    "workers"
+                    "finished an item; if they run out of memory, use fewer workers"
                 ) from error
             self._executor = _alike(broken)
             self._new_pools.append(self._executor)

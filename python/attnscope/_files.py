@@ -1,4 +1,4 @@
-"""Files that calls write."""
+"""Atomic writing of output files."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from uuid import uuid4
 from attnscope._errors import error_of
 from attnscope._safetensors import Bytes
 
-MOST_LETTERS = 200  # of a name, which may have 255 bytes
+MOST_LETTERS = 200  # of a file name, which may have at most 255 bytes
 
 
 def _replace(target: Path, content: Bytes) -> None:
@@ -20,8 +20,11 @@ def _replace(target: Path, content: Bytes) -> None:
 
 
 def write(path: str | os.PathLike[str], content: Bytes) -> None:
-    """Whole or not at all; a link leads to what is written, and what is no file (a pipe, a device)
-    is written to as it is. Raises IoError."""
+    """Write a file atomically, or raise IoError.
+
+    Follows a symbolic link. Writes directly to a target that is not a regular file (a pipe, a
+    device).
+    """
     target = Path(path)
     try:
         if target.exists() and not target.is_file():

@@ -1,4 +1,4 @@
-"""Tables as notebooks show them."""
+"""HTML display of tables in notebooks."""
 
 import html
 from base64 import b64encode
@@ -15,30 +15,30 @@ from attnscope._plural import counted
 if TYPE_CHECKING:
     from attnscope._table import Table
 
-MOST_ROWS = 60  # of a table that is shown whole
-FIRST_ROWS, LAST_ROWS = 20, 10  # that are shown of a longer one
-MOST_ITEMS = 4  # of a list in a cell
-MOST_NOTES = 5  # of each kind, below a table
+MOST_ROWS = 60  # of a table that is shown completely
+FIRST_ROWS, LAST_ROWS = 20, 10  # shown of a longer table
+MOST_ITEMS = 4  # shown of a list in a cell
+MOST_NOTES = 5  # of each kind, shown below a table
 MISSING = "–"
 
-# Colours are the notebook's own, so that they suit a dark theme too.
+# Text inherits the notebook's colors, so that it also fits a dark theme.
 _BOX = "max-width: 100%; overflow-x: auto"
 _HEAD = "vertical-align: bottom; white-space: normal; font-weight: bold; text-align: "
 _NUMBER = "text-align: right; white-space: nowrap"
 _TEXT = "text-align: left; white-space: nowrap"
 _FAINT = "text-align: right; opacity: 0.5"
 _PICTURE = "display: inline-block; margin: 4px 12px 4px 0"
-LETTERS = 10  # pixels of a screen that a line of names needs
-_SIDE = 320  # pixels of a screen that a picture of few values is wide
+LETTERS = 10  # screen pixels that one line of names needs
+_SIDE = 320  # width in screen pixels of a picture with few values
 
 
 def _escaped(text: str) -> str:
-    """A $ would begin a formula in a notebook."""
+    """Escape for HTML. Also escape $, which would start a formula in a notebook."""
     return html.escape(text).replace("$", "&#36;")
 
 
 def _wrapped(name: str) -> str:
-    """A long name may be broken after _."""
+    """Allow line breaks after each underscore of a long name."""
     return _escaped(name).replace("_", "_<wbr>")
 
 
@@ -59,11 +59,11 @@ def _list(value: Any) -> str:
 
 
 def _cell(name: str, value: Any) -> str:
-    """Numbers stand to the right, with four digits."""
+    """Render one cell: numbers are right-aligned, with four digits."""
     if value is None or value is np.ma.masked:
         return f'<td style="{_FAINT}">{MISSING}</td>'
     if isinstance(value, str):
-        # Spaces of a token are part of it.
+        # Spaces are part of a token.
         shown = value.replace(" ", "␣") if name == "text" else value
         return f'<td style="{_TEXT}">{_escaped(shown)}</td>'
     if isinstance(value, (list, np.ndarray)):
@@ -82,7 +82,7 @@ def _table(heads: Iterable[str], rows: Iterable[str]) -> str:
 
 
 def _rows(table: "Table") -> str:
-    """Columns that hold something, under the names that `table[name]` takes."""
+    """Render the columns that are not all null, under the names that `table[name]` takes."""
     meanings = _describe.meanings(table.command)
     heads, columns = [], []
     for name in table.columns:
@@ -119,7 +119,7 @@ def _fact(value: Any) -> str:
 
 
 def facts(models: Sequence[dict[str, Any]]) -> str:
-    """A row for each fact, a column for each model."""
+    """Render model metadata: one row per entry, one column per model."""
     names = [name for name in dict.fromkeys(key for model in models for key in model)]
     single = [
         name
@@ -142,17 +142,17 @@ def _line(text: str) -> str:
 
 
 def _about(model: dict[str, Any], title: str) -> str:
-    """A model in a line, as the command line's tables have it."""
+    """Render the line that introduces a model, as in the command line's tables."""
     return f"<div><b>{_escaped(str(model.get('name')))}</b> <small>{_escaped(title)}</small></div>"
 
 
 def _spelt(tokens: list[dict[str, Any]]) -> str:
-    """Their text; of those without one the id, as the command line's tables have it."""
+    """Join token texts. A token without text is shown as its id, as in the command line's tables."""
     return "".join(f"<{token['id']}>" if token["text"] is None else token["text"] for token in tokens)
 
 
 def _written(model: dict[str, Any]) -> str:
-    """The text that a model was given, and what it wrote after it."""
+    """Render the prompt of a model and the text generated after it."""
     after = model.get("generated")
     if after is None:
         return ""
@@ -177,7 +177,7 @@ def _notes(table: "Table") -> str:
 
 
 def _picture(picture: Picture) -> str:
-    """An image, with the names of its rows and columns where it has any."""
+    """Render an image, with the names of its rows and columns if it has any."""
     height, width = picture.values.shape
     scale = max(1, min(24, _SIDE // max(height, width)))
     names = picture.labels if picture.labels and scale >= LETTERS else []
@@ -202,7 +202,7 @@ def _picture(picture: Picture) -> str:
 
 
 def shown(table: "Table", pictures: Sequence[Picture]) -> str:
-    """Of what is a picture, the picture; of anything else, its rows."""
+    """Render a table: its pictures if there are any, else its rows."""
     if table.command == "info":
         about = facts(table.models)
     else:

@@ -1,4 +1,4 @@
-"""The attention of a live module, measured while it runs: maps are taken as its parts give them."""
+"""Attention statistics of a live module: hooks collect its attention maps while it runs."""
 
 import inspect
 import sys
@@ -18,61 +18,61 @@ from attnscope._table import Table
 from attnscope._values import text_of
 
 OF_LIVE = ("energy", "exclude_first_token", "layers", "threads", "memory", "store")
-"""Keywords of `attention` that have a meaning for maps of models that run elsewhere."""
+"""Keywords of `attention` that are supported for live modules and maps."""
 
 OWN = ("models", "inputs", "maps", "mask", "sinks", "name")
-"""Keywords that only such maps have."""
+"""Keywords that only live modules and maps take."""
 
 
 def is_module(value: Any) -> bool:
-    """Whether it can be called, and says when its parts have been."""
+    """Return whether the value is callable and has named submodules for hooks."""
     return callable(value) and hasattr(value, "named_modules")
 
 
 def gives_maps(models: Any, maps: Any) -> bool:
-    """Whether it is a live module, or if there is none arrays of maps."""
+    """Return whether the input is a live module, or maps without a model."""
     return is_module(models) or (models is None and maps is not None)
 
 
 def attention_of(given: dict[str, Any]) -> Table:
-    """The rows of a live module's maps, or of maps. `given`: keywords of the command."""
+    """Compute rows from a live module or from maps. `given`: keywords of the command."""
     arguments = []
     for name, parameter in _describe.parameters("attention").items():
         text = None if name in OWN else text_of(parameter, given.get(name))
         if text is None:
             continue
         if name not in OF_LIVE:
-            raise TypeError(f"{name} has no meaning for maps of a model that runs elsewhere")
+            raise TypeError(f"{name}: not supported for a live module or maps")
         arguments.append((name, text))
     if is_module(given["models"]):
         for name in ("maps", "mask"):
             if given[name] is not None:
-                raise TypeError(f"{name} has no meaning beside a module: it comes from its inputs")
+                raise TypeError(f"{name}: not supported with a live module, which provides it itself")
         return _of_module(given["models"], given["inputs"], given["sinks"], given["name"], arguments)
     if given["inputs"] is not None:
-        raise TypeError("inputs: a module is needed, which they are given to")
+        raise TypeError("inputs: only supported with a live module")
     if given["layers"] is not None:
-        raise TypeError("layers has no meaning for maps: give those that are wanted")
+        raise TypeError("layers: not supported for maps: pass only the maps of the layers that you want")
     return measure_maps(given["maps"], given["mask"], given["sinks"], given["name"], arguments)
 
 
 def refuse_live(**given: Any) -> None:
-    """For models that are run here."""
+    """Raise if a checkpoint is given keywords that only live modules and maps take."""
     for name, value in given.items():
         if value is not None:
-            raise TypeError(f"{name} has no meaning without a live module or its maps")
+            raise TypeError(f"{name}: only supported with a live module or maps")
 
 
 def _batches(inputs: Any) -> list[Any]:
     if inputs is None:
-        raise TypeError("inputs: what the module is to be called with is needed")
+        raise TypeError("inputs: missing: pass the arguments of the module's forward call")
     batches = [inputs] if isinstance(inputs, Mapping) or is_array(inputs) else list(inputs)
     for batch in batches:
         if not isinstance(batch, Mapping) and not is_array(batch):
             kind = type(batch).__name__
-            raise TypeError(f"inputs: a dict, a tensor or a list of these is needed, not {kind}")
+            raise TypeError(f"inputs: expected a dict, a tensor or a list of these, not {kind}")
     if not batches:
-        raise ValueError("inputs: there are none")
+        raise ValueError("inputs: empty list")
     return batches
 
 
@@ -82,19 +82,19 @@ def _tensors_of(batch: Any) -> dict[str, Any]:
 
 
 def _check_eager(module: Any) -> None:
-    """Raises where all of a model of transformers computes attention without maps."""
+    """Raise if no module of a transformers model uses eager attention, which returns maps."""
     kinds = set()
     for part in (module, *(part for _, part in module.named_modules())):
         kinds.add(getattr(getattr(part, "config", None), "_attn_implementation", None))
     kinds.discard(None)
     if not kinds or "eager" in kinds:
         return
-    problem = f"{type(module).__name__} computes attention by {' and '.join(sorted(map(str, kinds)))}"
-    hint = 'model.set_attn_implementation("eager") switches it, or attn_implementation="eager" in from_pretrained'
+    problem = f"{type(module).__name__} computes attention with {' and '.join(sorted(map(str, kinds)))}"
+    hint = 'call model.set_attn_implementation("eager"), or pass attn_implementation="eager" to from_pretrained'
     raise error_of(
         "unsupported",
-        f"{problem}, which gives no maps ({hint})",
-        {"problem": f"{problem}, which gives no maps", "hint": hint},
+        f"{problem}, which returns no maps ({hint})",
+        {"problem": f"{problem}, which returns no maps", "hint": hint},
     )
 
 
@@ -105,7 +105,7 @@ def _members(output: Any) -> list[Any]:
 
 
 def _maps_in(output: Any) -> int | None:
-    """The place in a module's output of its maps (N, H, T, S), beside an output of T tokens."""
+    """Return the index of the maps (N, H, T, S) in a module's output. None: it has no maps."""
     members = _members(output)
     first = members[0] if members else None
     if first is None or not is_array(first) or first.ndim < 2:
@@ -116,7 +116,8 @@ def _maps_in(output: Any) -> int | None:
             continue
         if maps.shape[0] != first.shape[0] or 0 in tuple(maps.shape):
             continue
-        # Keys, values and biases of positions have the same axes. NaN is for measuring to refuse.
+        # Keys, values and position biases also have four axes, but their rows are not probabilities.
+        # NaN passes this test: the analysis reports it.
         last_query = maps[0, 0, -1]
         if not bool((last_query < 0).any()) and not bool((last_query == 0).all()):
             return place
@@ -124,7 +125,7 @@ def _maps_in(output: Any) -> int | None:
 
 
 def _without(output: Any, place: int) -> Any:
-    """The output with None in place of its maps, as modules of transformers give it for sdpa."""
+    """Replace the maps in an output by None, as transformers modules return it for sdpa."""
     if isinstance(output, tuple) and type(output) is tuple:
         return (*output[:place], None, *output[place + 1 :])
     return output
@@ -136,7 +137,7 @@ def _set_training(parts: list[Any]) -> None:
 
 
 class Watch:
-    """Hooks that take a module's maps as its parts give them."""
+    """Hooks that collect attention maps from the outputs of a module's submodules."""
 
     def __init__(self, module: Any, meter: Meter, sinks: bool | None) -> None:
         config = getattr(module, "config", None)
@@ -158,7 +159,7 @@ class Watch:
 
     def hook(self, name: str) -> Any:
         def look(part: Any, args: Any, kwargs: Any, output: Any) -> Any:
-            # What holds a module that gave maps hands on the same ones.
+            # A module that contains an attention module returns the same maps again.
             if any(gave.startswith(name + ".") for gave in self._gave) or name == "":
                 return None
             place = _maps_in(output)
@@ -166,7 +167,7 @@ class Watch:
                 return None
             self._gave.add(name)
             self._take(name, part, kwargs, _members(output)[place])
-            # Nobody else keeps them then, whatever the model was asked to give.
+            # Replace the maps in the output, so that the model does not keep them in memory.
             ours = type(part).__module__.startswith("transformers.")
             return _without(output, place) if ours else None
 
@@ -185,7 +186,7 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """With no dropout and no gradients; all is as it was afterwards."""
+        """Install the hooks, without dropout and gradients. Restore everything afterwards."""
         trained = [part for _, part in self._module.named_modules() if getattr(part, "training", False)]
         with ExitStack() as stack:
             for name, part in self._module.named_modules():
@@ -238,7 +239,7 @@ def _of_module(
     _check_eager(module)
     tensors = [array for batch in batches for array in _tensors_of(batch).values()]
     if not tensors:
-        raise TypeError("inputs: tensors are needed")
+        raise TypeError("inputs: contain no tensors")
     meter = Meter(
         arguments,
         "inputs",
@@ -255,8 +256,8 @@ def _of_module(
     if not meter.has_maps:
         raise error_of(
             "unsupported",
-            f"{type(module).__name__} gave no attention maps: a part of it is needed that returns "
+            f"{type(module).__name__} returned no attention maps: one of its submodules must return "
             "its output and maps (N, H, T, S)",
-            {"problem": f"{type(module).__name__} gave no attention maps"},
+            {"problem": f"{type(module).__name__} returned no attention maps"},
         )
     return meter.table()

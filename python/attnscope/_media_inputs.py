@@ -1,4 +1,4 @@
-"""Images and sound that are in memory, as the files that commands read."""
+"""Images and audio features in memory, as temporary files that commands can read."""
 
 import contextlib
 import os
@@ -17,26 +17,26 @@ def _is_path(value: Any) -> bool:
 
 
 def _write_array(name: str, value: Any, file: pathlib.Path) -> None:
-    if hasattr(value, "detach"):  # PyTorch's, of any device and type
+    if hasattr(value, "detach"):  # a PyTorch tensor of any device and dtype
         value = value.detach().cpu().float()
     try:
         numbers = np.asarray(value)
     except (TypeError, ValueError):
         numbers = np.empty(0, dtype=object)
     if numbers.dtype.kind not in "fiu":
-        raise TypeError(f"{name}: a path or an array of real numbers is needed, not {type(value).__name__}")
+        raise TypeError(f"{name}: expected a path or an array of real numbers, not {type(value).__name__}")
     np.save(file, np.ascontiguousarray(numbers, dtype=np.float32))
 
 
 def _write_image(value: Any, file: pathlib.Path) -> None:
     if not callable(getattr(value, "save", None)):
-        raise TypeError(f"image: a path or an image of Pillow is needed, not {type(value).__name__}")
+        raise TypeError(f"image: expected a path or a Pillow image, not {type(value).__name__}")
     value.save(file, format="PNG")
 
 
 @contextlib.contextmanager
 def in_files(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The keywords of a command, paths in place of arrays and images; as long as these exist."""
+    """Yield the keywords with arrays and images replaced by paths of temporary files."""
     named = [name for name in (*ARRAYS, "image") if not _is_path(given.get(name))]
     if not named:
         yield dict(given)

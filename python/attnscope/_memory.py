@@ -1,4 +1,4 @@
-"""Models that a program has in memory: modules, state dicts, arrays by name."""
+"""Models in memory: modules, state dicts, arrays by name."""
 
 import itertools
 import json
@@ -11,13 +11,13 @@ from attnscope._arrays import is_array, readable
 from attnscope._values import checked
 
 WRAPPERS = ("_orig_mod.", "module.")
-"""What torch.compile and data parallelism put before every name."""
+"""Prefixes that torch.compile and data parallelism add to every tensor name."""
 
 _numbers = itertools.count(1)
 
 
 class InMemory(NamedTuple):
-    """What a model in memory is opened from."""
+    """Everything needed to open a model in memory."""
 
     tensors: Mapping[str, Any]
     config: str | None
@@ -30,7 +30,7 @@ def is_in_memory(model: Any) -> bool:
 
 
 def _config_text(config: Any) -> str | None:
-    """That of a config.json: of a text, a mapping, or a configuration of transformers."""
+    """Return the text of config.json from a str, a mapping, or a transformers configuration."""
     if config is None or isinstance(config, str):
         return config
     if hasattr(config, "to_json_string"):
@@ -39,12 +39,12 @@ def _config_text(config: Any) -> str | None:
 
 
 def _tokenizer_text(tokenizer: Any) -> str | None:
-    """That of a tokenizer.json: of a text, or of a tokenizer of transformers or tokenizers."""
+    """Return the text of tokenizer.json from a str, or from a transformers or tokenizers object."""
     if tokenizer is None or isinstance(tokenizer, str):
         return tokenizer
     fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(fast, "to_str"):
-        raise TypeError("tokenizer: a fast tokenizer or the text of a tokenizer.json is needed")
+        raise TypeError("tokenizer: expected a fast tokenizer or the text of a tokenizer.json")
     return str(fast.to_str())
 
 
@@ -70,9 +70,9 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
             config = getattr(getattr(model, "_orig_mod", model), "config", None)
     for key in tensors:
         if not isinstance(key, str):
-            raise TypeError(f"the name of a tensor is a str, not {type(key).__name__}")
+            raise TypeError(f"expected a str as tensor name, not {type(key).__name__}")
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"name: a str is needed, not {type(name).__name__}")
+        raise TypeError(f"name: expected a str, not {type(name).__name__}")
     return InMemory(
         _unwrapped(tensors),
         _config_text(config),
@@ -83,18 +83,18 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
 
 def open_in_memory(model: InMemory, layout: str) -> _core.OpenModel:
     if model.config is None and not layout:
-        raise TypeError("config: a model in memory needs what its config.json says, as a dict")
+        raise TypeError("config: missing: a model in memory needs the content of its config.json, as a dict")
     for keyword, text in (("config", model.config), ("tokenizer", model.tokenizer)):
         if text is not None:
             checked(keyword, text, is_path=False)
     checked("name", model.name, is_path=True)
     checked("layout", layout, is_path=True)
-    # Of numbers apart, so that commands can take two models of one name.
+    # The number makes the name unique, so that a command can take two models of the same name.
     name = f"memory-{next(_numbers)}/{model.name}"
     tensors = []
     for tensor, array in model.tensors.items():
         checked("tensor", tensor, is_path=False)
         if not is_array(array):
-            raise TypeError(f"tensor '{tensor}': an array is needed, not {type(array).__name__}")
+            raise TypeError(f"tensor '{tensor}': expected an array, not {type(array).__name__}")
         tensors.append((tensor, readable(array)))
     return _core.open_in_memory(name, tensors, model.config, model.tokenizer, layout)

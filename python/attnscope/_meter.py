@@ -1,4 +1,4 @@
-"""Measures attention maps as they come, from models that run elsewhere."""
+"""Streaming analysis of attention maps from models that other software runs."""
 
 import hashlib
 import time
@@ -15,11 +15,11 @@ from attnscope._stacks import Stack
 from attnscope._table import Table
 
 BLOCK_BYTES = 256 << 20
-"""Of a device's maps that are moved at a time, at least those of one sequence."""
+"""Bytes of maps copied from a device at a time. At least one sequence is copied."""
 
 
 class Meter:
-    """Measures maps as they come, on threads of its own."""
+    """Analyzes maps as they arrive, on its own threads."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Meter:
         self, stack: Stack, layer: int, name: str, maps: Any, cross: bool, sinks: bool,
         queries: Kept, keys: Kept,
     ) -> None:
-        """Maps (N, H, T, S) of a layer. Raises what measuring earlier ones raised."""
+        """Analyze maps (N, H, T, S) of a layer. Re-raises errors from earlier maps."""
         model = self._model_of(stack, maps)
         run = self._run
         assert run is not None
@@ -73,7 +73,7 @@ class Meter:
             return
         heads = self._heads.setdefault((stack.name, layer), int(maps.shape[1]))
         if heads != maps.shape[1]:
-            raise ValueError(f"maps of {name}: {maps.shape[1]} heads, where there were {heads}")
+            raise ValueError(f"maps of {name}: {maps.shape[1]} heads, but earlier maps have {heads}")
         for block, first in _blocks(maps):
             last = first + int(block.shape[0])
             self._waited += run.put(
@@ -87,8 +87,8 @@ class Meter:
         self._waited += run.wait()
         taken = time.monotonic() - self._started
         share = 100 * self._waited / taken if taken > 0 else 0
-        waits = "the model waited for measuring" if self._source == "inputs" else "measuring took"
-        self.notes.append(f"{waits} {self._waited:.2f} s of {taken:.2f} s ({share:.0f} %)")
+        waits = "the model waited for the analysis" if self._source == "inputs" else "analysis took"
+        self.notes.append(f"{waits} {self._waited:.2f} s of {taken:.2f} s ({share:.0f}%)")
         return table_of(run.report(self.notes))
 
 
@@ -97,7 +97,7 @@ def _item_bytes(maps: Any) -> int:
 
 
 def as_numpy(array: Any) -> Any:
-    """For hashing: values that NumPy has no type for are widened."""
+    """Convert to NumPy for hashing. Widen dtypes that NumPy does not support."""
     array = readable(array)
     if isinstance(array, np.ndarray):
         return array
@@ -116,7 +116,10 @@ def hash_of(arrays: Iterable[Any]) -> str:
 
 
 def _blocks(maps: Any) -> Iterator[tuple[Any, int]]:
-    """What is on another device sequence by sequence; the rest as it is. With the first's number."""
+    """Yield blocks of maps in CPU memory, each with the number of its first sequence.
+
+    Maps on another device are copied a few sequences at a time.
+    """
     device = getattr(getattr(maps, "device", None), "type", "cpu")
     if device == "cpu":
         yield readable(maps), 0

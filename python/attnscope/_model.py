@@ -1,4 +1,4 @@
-"""Models that stay open."""
+"""Open models."""
 
 import builtins
 import json
@@ -14,9 +14,10 @@ from attnscope._values import Path
 
 
 class Model(ModelCommands):
-    """A checkpoint that stays open; every command is a method of it.
+    """An open checkpoint. Every command except `diff` and `info` is a method.
 
-    Copies and pickles of one that is in files open the same files again.
+    `info` is a property here; the command is `attnscope.info(model)`. A copied or unpickled model
+    opens the same files again. A model in memory cannot be copied or pickled.
     """
 
     def __init__(self, core: _core.OpenModel) -> None:
@@ -24,24 +25,25 @@ class Model(ModelCommands):
 
     @property
     def name(self) -> str:
-        """What rows call it."""
+        """The name of the model in rows."""
         return self._core.row_name
 
     @property
     def path(self) -> str:
-        """The path or the name on the hub that it was opened by."""
+        """The path or Hugging Face hub name that the model was opened with."""
         return self._core.name
 
     @cached_property
     def _stacks(self) -> list[dict[str, Any]]:
-        facts: list[dict[str, Any]] = json.loads(self._core.facts)
-        return facts
+        stacks: list[dict[str, Any]] = json.loads(self._core.facts)
+        return stacks
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
-        """Architecture, layers, heads, widths: what reports say of each model.
+    def info(self) -> dict[str, Any]:
+        """Model metadata: architecture, number of layers and heads, sizes.
 
-        Of a model of several stacks, an encoder and a decoder say: `stacks`, by their names.
+        For a model with several stacks (for example encoder and decoder), `stacks` maps the name
+        of each stack to its metadata.
         """
         if len(self._stacks) == 1:
             return self._stacks[0]
@@ -49,7 +51,7 @@ class Model(ModelCommands):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._core.is_in_memory:
-            raise TypeError("a model in memory cannot be sent elsewhere: save it, and open its path")
+            raise TypeError("a model in memory cannot be pickled: save it and open its path")
         return _reopened, (self._core.name, self._core.layout, self._core.is_remote)
 
     def _repr_html_(self) -> builtins.str:
@@ -73,23 +75,23 @@ def open(
     remote: bool = False,
     progress: bool | None = None,
 ) -> Model:
-    """Opens a model, whose commands are then methods.
+    """Open a model, whose commands are then methods.
 
-    - model: a folder with config.json and weights, a weights file, or a name on the hub such as
-      "gpt2" or "org/name@revision"; or weights that are in memory, which are read where they lie: a
-      torch.nn.Module, a state dict, or arrays by the names that the checkpoint would give them
-    - layout: a JSON file that describes the checkpoint, in place of config.json
-    - config: of weights in memory: what config.json would say, as a dict or a configuration of
-      transformers (default: the module's own)
-    - tokenizer: of weights in memory: a fast tokenizer, for commands that take a text
-    - name: of weights in memory: what rows call the model
-    - remote: of a name on the hub: read only what is needed, and keep nothing
-    - progress: whether a line tells how far a download is (default: on a terminal and in a notebook)
+    - model: a folder with config.json and weights, a weights file, or a Hugging Face hub name such
+      as "gpt2" or "org/name@revision". Or weights in memory, which are not copied: a
+      torch.nn.Module, a state dict, or a dict from tensor names to arrays
+    - layout: a JSON file that describes the checkpoint, instead of config.json
+    - config: for weights in memory: the content of config.json, as a dict or a transformers
+      configuration (default: the module's config)
+    - tokenizer: for weights in memory: a fast tokenizer, for commands that take a text
+    - name: for weights in memory: the name of the model in rows
+    - remote: for hub models: fetch only the byte ranges needed; cache nothing
+    - progress: show the progress of a download (default: on a terminal and in a notebook)
     """
     described = "" if layout is None else os.fsdecode(layout)
     if is_in_memory(model):
         return Model(open_in_memory(in_memory(model, config, tokenizer, name), described))
     for keyword, value in (("config", config), ("tokenizer", tokenizer), ("name", name)):
         if value is not None:
-            raise TypeError(f"{keyword}: only weights in memory take it")
+            raise TypeError(f"{keyword}: only supported for weights in memory")
     return Model(open_core(name_of(model), described, remote, progress))

@@ -1,4 +1,4 @@
-"""Which tokens of a batch are padding, by the masks that a model was given."""
+"""Detection of padding in a batch, from the masks that the model received."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from attnscope._arrays import is_array, readable
 
 Kept = list[list[int]]
-"""Of each sequence the places of its tokens; no lists: all are tokens."""
+"""Positions of the tokens that are not padding, per sequence. Empty: no padding at all."""
 
 
 def kept(name: str, mask: NDArray[Any]) -> Kept:
-    """Of a mask (N, T) that is not zero at tokens."""
+    """Return the token positions of a mask (N, T) that is nonzero at tokens."""
     if mask.ndim != 2:
-        raise ValueError(f"{name}: the shape (N, T) is needed, not {mask.shape}")
+        raise ValueError(f"{name}: expected shape (N, T), not {mask.shape}")
     tokens = mask != 0
     if tokens.all():
         return []
@@ -33,18 +33,21 @@ def _numpy(mask: Any) -> NDArray[Any]:
 
 
 def _let_through(mask: NDArray[Any]) -> NDArray[np.bool_]:
-    """Of a mask (N, 1, T, S) that is added to scores, or of truths, whether keys are seen."""
+    """Return which keys a mask (N, 1, T, S) lets through. The mask is additive or boolean."""
     if mask.dtype != np.bool_:
         return np.asarray(mask > np.finfo(mask.dtype).min / 2)
-    # Some models say with them what is masked: then no query sees itself.
+    # In some models True means masked. Then no query can attend to itself.
     is_inverted = mask.shape[2] == mask.shape[3] and not mask.diagonal(axis1=2, axis2=3).any()
     return ~mask if is_inverted else mask
 
 
 class Padding:
-    """Of one batch. A mask (N, T) of its inputs says which tokens of a stack count, where it has
-    the stack's length; else the mask (N, 1, T, S) that an attention module was given does.
-    `has_encoder`: beside a decoder."""
+    """Padding of one batch.
+
+    A mask (N, T) of the inputs is used for a stack if their lengths are equal. Otherwise the mask
+    (N, 1, T, S) that the attention module received is used.
+    `has_encoder`: the model has an encoder and a decoder.
+    """
 
     def __init__(self, inputs: Mapping[str, Any], has_encoder: bool) -> None:
         self._has_encoder = has_encoder
@@ -54,13 +57,13 @@ class Padding:
             if mask is not None and mask.ndim == 2:
                 self._masks[name] = _numpy(mask)
         self._used: set[str] = set()
-        self._known: tuple[Any, Kept] | None = None  # the last mask of a module, and what it says
-        self._queries: Kept = []  # of the decoder's own attention
+        self._known: tuple[Any, Kept] | None = None  # last mask of a module, and its token positions
+        self._queries: Kept = []  # of the decoder's self-attention
 
     def kept(
         self, stack: str, cross: bool, shape: Any, kwargs: Mapping[str, Any]
     ) -> tuple[Kept, Kept]:
-        """The queries and the keys that count."""
+        """Return the query and key positions that are not padding."""
         length, across = int(shape[2]), int(shape[3])
         name = "attention_mask"
         if stack == "decoder" and self._has_encoder:
@@ -98,9 +101,9 @@ class Padding:
         return []
 
     def notes(self) -> list[str]:
-        """Of masks with padding that no stack was found for."""
+        """Return a note per mask that has padding and was used for no stack."""
         return [
-            f"{name}: no attention module has its length, so that padding was not left out"
+            f"{name}: no attention module has its length, so padding was not excluded"
             for name, mask in self._masks.items()
             if name not in self._used and not (mask != 0).all()
         ]

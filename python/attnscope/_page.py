@@ -1,4 +1,4 @@
-"""A report: one HTML file that needs nothing else."""
+"""Report pages: self-contained HTML files."""
 
 import html
 import os
@@ -9,7 +9,7 @@ from attnscope._safetensors import Bytes
 
 
 class Page:
-    """Everything about models on one page. A notebook shows it; `save` writes it."""
+    """A self-contained HTML report. A notebook displays it; `save` writes it to a file."""
 
     def __init__(self, content: Bytes, notes: list[str], files: _core.RunFiles | None) -> None:
         self._content = content
@@ -21,21 +21,21 @@ class Page:
         return self._content.tobytes().decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Whole or not at all; never over a file that the report was made of."""
+        """Write the page atomically. Raise UsageError for a file that the report was made from."""
         name = os.fsdecode(os.fspath(path))
         if self._files is not None:
             self._files.check_output(name)
         write(name, self._content)
 
     def __len__(self) -> int:
-        """Its bytes."""
+        """Return the size in bytes."""
         return len(self._content)
 
     def __repr__(self) -> str:
         return f"<attnscope.Page of {len(self) / 1e6:.1f} MB; .save('report.html')>"
 
     def _repr_html_(self) -> str:
-        # A frame of its own: the page's style and script are for a whole page.
+        # Use a frame, because the page's style and script expect a document of their own.
         source = html.escape(self.html, quote=True)
         return (
             f'<iframe srcdoc="{source}" title="attnscope report" style="width: 100%; '

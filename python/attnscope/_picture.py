@@ -1,4 +1,4 @@
-"""Matrices as pictures: weights, cosines, the map of a head."""
+"""Matrices as images: weights, cosine similarities, the attention map of a head."""
 
 import json
 import struct
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# The page's own colours, from the smallest value to the largest.
+# The report's color scales, from the smallest value to the largest.
 AROUND_ZERO = "#8a2f0b #c4622d #e5a57f #f2d9c9 #f0f1ec #cfe0ec #8eb8d9 #3e7fb8 #14477f".split()
 FROM_ZERO = "#f1f3ec #dce9de #b2d8ca #7cc0ba #4ba2af #2d81a4 #255e92 #233b78 #1b1b4b".split()
 MOST_LABELS = 48  # tokens along one side
@@ -27,9 +27,9 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def reduced(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Means of squares of so many values a side that a picture can hold them, and that number.
+    """Downscale a matrix to at most MOST_PIXELS per side. Return it and the block size.
 
-    What is left over at the right and below is left out.
+    Each pixel is the mean of a square block. Incomplete blocks at the right and bottom are dropped.
     """
     side = -(-max(values.shape) // MOST_PIXELS)
     if side == 1:
@@ -41,17 +41,17 @@ def reduced(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
 
 @dataclass
 class Picture:
-    """A matrix, one pixel for each value."""
+    """A matrix, one pixel per value."""
 
     title: str
     values: NDArray[np.float64]
-    """(height, width), finite or NaN, which has no colour."""
+    """(height, width), finite or NaN. NaN is transparent."""
     signed: bool
-    """Whether the colours diverge from 0."""
+    """Whether the color scale diverges from 0."""
     row_title: str
     column_title: str
     labels: list[str] | None = None
-    """Of rows and columns alike."""
+    """Names of the rows, which are also the names of the columns."""
 
     @property
     def colours(self) -> list[str]:
@@ -59,7 +59,7 @@ class Picture:
 
     @property
     def high(self) -> float:
-        """Of values around 0, one in a thousand may lie beyond and has the last colour."""
+        """The value of the last color. In a diverging scale, 0.1% of the values may exceed it."""
         finite = self.values[np.isfinite(self.values)]
         if not finite.size:
             return 1.0
@@ -70,7 +70,7 @@ class Picture:
         return -self.high if self.signed else 0.0
 
     def png(self) -> bytes:
-        """8 bits for each of red, green, blue and opacity. Source: the PNG specification."""
+        """Encode as PNG with 8-bit red, green, blue and alpha channels."""
         stops = np.array([_rgb(colour) for colour in self.colours], dtype=np.float64)
         share = (self.values - self.low) / (self.high - self.low)
         at = np.clip(np.nan_to_num(share), 0, 1) * (len(stops) - 1)
@@ -90,7 +90,7 @@ class Picture:
         )
 
     def chart(self) -> dict[str, Any]:
-        """Its Vega-Lite specification: an image between axes, beside a scale of its colours."""
+        """Return a Vega-Lite specification: an image with axes and a color legend."""
         height, width = self.values.shape
         scale = max(1, min(18, 360 // max(height, width)))
         axes = {
@@ -145,7 +145,7 @@ class Picture:
         if side == "x":
             axis["orient"] = "top"
         if self.labels is not None and size <= MOST_LABELS:
-            # Each name stands at the middle of its row or column.
+            # Each name is centered on its row or column.
             names = json.dumps(self.labels)
             axis |= {
                 "values": [at + 0.5 for at in range(size)],

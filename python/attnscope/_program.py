@@ -1,4 +1,4 @@
-"""The program `attnscope`: the command line of the library, in this process."""
+"""The program `attnscope`: the library's command line in this process."""
 
 import signal
 import sys
@@ -7,7 +7,7 @@ from attnscope import _core
 
 
 def main() -> int:
-    # As a program that a shell started: Python had its own answers to these.
+    # Restore the default signal handling of a command-line program. Python had replaced it.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

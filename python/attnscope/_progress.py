@@ -1,4 +1,4 @@
-"""How far a run is, in one line: of a terminal, or of a notebook's cell."""
+"""Progress line in a terminal or in a notebook cell."""
 
 import sys
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-BEFORE_THE_FIRST = 0.5  # seconds: what is over by then needs no line
+BEFORE_THE_FIRST = 0.5  # seconds: shorter runs show no line
 
 
 def _clock(seconds: float) -> str:
@@ -16,7 +16,7 @@ def _clock(seconds: float) -> str:
 
 
 def line(name: str, done: int, total: int, seconds: float, left: float | None) -> str:
-    """name:  42%|████▏     | 60/144 [00:03<00:04, 20.00/s]"""
+    """Format a line such as `name:  42%|████▏     | 60/144 [00:03<00:04, 20.00/s]`."""
     share = done / total if total else 0
     eighths = int(share * 80)
     bar = "█" * (eighths // 8) + ("" if eighths == 80 else " ▏▎▍▌▋▊▉"[eighths % 8])
@@ -32,7 +32,7 @@ def _notebook() -> bool:
 
 
 class ProgressLine:
-    """Shows a line while a run goes on, and takes it away at the end."""
+    """Shows a line during a run and removes it at the end."""
 
     def __init__(self, name: str, wanted: bool | None) -> None:
         self._name = name
@@ -62,7 +62,7 @@ class ProgressLine:
     def _show_in_notebook(self, text: str) -> None:
         from IPython import display as ipython
 
-        display: Any = ipython.display  # IPython gives it no types
+        display: Any = ipython.display  # IPython does not type it
         content = {"text/plain": text}
         if self._handle is None:
             self._handle = display(content, raw=True, display_id=True)

@@ -1,4 +1,4 @@
-"""From the keywords of a call to a command's run, and from its report to a table."""
+"""Running a command: from the keywords of a call to a report, and from the report to a table."""
 
 import os
 import warnings
@@ -37,20 +37,20 @@ def name_of(model: Any) -> str:
         return os.fsdecode(os.fspath(model))
     except TypeError:
         kind = type(model).__name__
-        raise TypeError(f"a model, a path or a name on the hub is needed, not {kind}") from None
+        raise TypeError(f"expected a model, a path or a Hugging Face hub name, not {kind}") from None
 
 
 class _OpenModels:
-    """The open models of one call, each object by a text of its own.
+    """The open models of one call, each under a unique name.
 
-    Two that were opened by one path may hold different files, since a path can be written to
-    between: "MODEL#2" names the second one, in arguments and in rows.
+    Two models opened with the same path can differ, because the file can change in between. The
+    second one is named "MODEL#2" in arguments and in rows.
     """
 
     def __init__(self, given: Sequence[Any]) -> None:
         self.by_text: dict[str, _core.OpenModel] = {}
-        self._texts: dict[int, str] = {}  # by the id() of each
-        # Paths that the library reads itself when it is called.
+        self._texts: dict[int, str] = {}  # by id() of the model
+        # Paths that the library opens itself during the call.
         self._places = {_place_of(name_of(model)) for model in given if not is_open(model)}
 
     def text_of(self, model: _core.OpenModel) -> str:
@@ -65,7 +65,7 @@ class _OpenModels:
         return self._texts[id(model)]
 
     def find(self, text: str) -> tuple[_core.OpenModel, str] | None:
-        """The model that a text names, which may be of one of its stacks, and that stack's ending."""
+        """Return the model with this name, and the suffix ":STACK" if the name selects a stack."""
         if text in self.by_text:
             return self.by_text[text], ""
         whole, _, stack = text.rpartition(":")
@@ -73,12 +73,12 @@ class _OpenModels:
 
 
 def _place_of(name: str) -> str:
-    """Equal of two names that lead to the same place, as the library sees it."""
+    """Return a path that is equal for all names of the same file, as in the library."""
     return os.path.realpath(name)
 
 
 def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, _OpenModels]:
-    """The texts of all keywords, and the models among them that are open."""
+    """Return the text of every keyword, and the open models among them."""
     arguments: Arguments = []
     parameters = _describe.parameters(command).values()
     models = [
@@ -101,7 +101,8 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, _Open
         for model in models:
             text = open_models.text_of(model._core) if is_open(model) else name_of(model)
             arguments.append(("models", text))
-        # It describes what the library opens, too: open models have theirs already.
+        # This layout would also apply to the paths that the library opens. Open models already have
+        # their own.
         layouts = {model._core.layout if is_open(model) else "" for model in models}
         if given.get("layout") is None and len(layouts) == 1 and layouts != {""}:
             arguments.append(("layout", layouts.pop()))
@@ -109,7 +110,7 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, _Open
 
 
 def _in_any_folder(path: str) -> str:
-    """For processes whose working folder is another one. Names on the hub stay as they are."""
+    """Return a path that is valid in any working folder. Hub names are returned unchanged."""
     return os.path.abspath(path) if os.path.exists(path) else path
 
 
@@ -119,14 +120,14 @@ def _elsewhere(
     arguments: Arguments,
     open_models: _OpenModels,
 ) -> AbstractContextManager[Elsewhere | None]:
-    """None: items are computed in this process."""
+    """Wrap the executor. None: items are computed in this process."""
     if executor is None:
         return nullcontext()
     if not callable(getattr(executor, "submit", None)):
         kind = type(executor).__name__
-        raise TypeError(f"executor: one of concurrent.futures is needed, not {kind}")
+        raise TypeError(f"executor: expected a concurrent.futures executor, not {kind}")
     if any(model.is_in_memory for model in open_models.by_text.values()):
-        raise TypeError("a model in memory cannot be sent elsewhere: save it, and open its path")
+        raise TypeError("executor: a model in memory cannot be sent to workers: save it and open its path")
     layout = _in_any_folder(dict(arguments).get("layout", ""))
 
     def files_of(model: str) -> ModelFiles:
@@ -141,7 +142,7 @@ def _elsewhere(
 
 
 def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, Any]:
-    """What the library gives; files beside the report are written, but for those in memory."""
+    """Run a command and write its files, except those to keep in memory. Return the outcome."""
     keywords = dict(given)
     wanted = keywords.pop("progress", None)
     executor = keywords.pop("executor", None)
@@ -158,7 +159,7 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
             )
     if elsewhere is not None:
         elsewhere.warn(stacklevel=4)
-        for model in open_models.by_text.values():  # after the run: what workers met comes first
+        for model in open_models.by_text.values():  # after the run: errors from workers take precedence
             model.check_current()
     for warning in outcome["warnings"]:
         warnings.warn(warning, CheckpointWarning, stacklevel=4)
@@ -169,20 +170,20 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
 
 
 def table_of(report: _core.Report, arrays: dict[str, Any] | None = None) -> Table:
-    """Raises NumericalError where all that there was to do was skipped."""
+    """Return the table of a report. Raise NumericalError if everything was skipped."""
     if len(report) or not report.skipped:
         return Table(report, arrays or {})
     first = report.skipped[0]
     where = f"{first['model']}: " if first["model"] else ""
     raise error_of(
         "numerical",
-        f"{where}no matrix could be analysed ({first['reason']})",
-        {"layer": first["layer"], "problem": "no matrix could be analysed", "hint": first["reason"]},
+        f"{where}no matrix could be analyzed ({first['reason']})",
+        {"layer": first["layer"], "problem": "no matrix could be analyzed", "hint": first["reason"]},
     )
 
 
 def run(name: str, given: Mapping[str, Any]) -> Table:
-    """Runs a command that gives rows. `given`: all keywords, by their names."""
+    """Run a command that returns rows. `given`: all keywords, by name."""
     outcome = _outcome(name, given, [])
     arrays: dict[str, Any] = {}
     for path, content in outcome["files"].items():
@@ -192,7 +193,7 @@ def run(name: str, given: Mapping[str, Any]) -> Table:
 
 
 def run_page(name: str, given: Mapping[str, Any]) -> Page:
-    """Runs a command that writes a page."""
+    """Run a command that returns a page."""
     outcome = _outcome(name, given, [("out", f"{name}.html")])
     return Page(outcome["text"], outcome["notes"], outcome["run_files"])
 

@@ -1,4 +1,4 @@
-"""Arrays of a .safetensors file that is in memory."""
+"""Arrays of a .safetensors file in memory."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ _TYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "I64": np.dtype("<i8
 
 
 def arrays_of(content: Bytes) -> dict[str, NDArray[Any]]:
-    """Views of it, by name."""
+    """Return views of the file's tensors, by name."""
     size = int(content[:8].view("<u8")[0])
     header = json.loads(content[8 : 8 + size].tobytes())
     header.pop("__metadata__", None)

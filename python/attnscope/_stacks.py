@@ -1,4 +1,4 @@
-"""Where in a model an attention module stands: its stack and the number of its layer, by its name."""
+"""Stack and layer number of an attention module, derived from its name."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ _ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
 _NAMED_ATTENTION = re.compile(r"(.*_)?(attn|attention)", re.IGNORECASE)
 _CROSS = re.compile(r"cross|encoder_attn|enc_?dec", re.IGNORECASE)
 
-# What stacks are called, by what stands in the names of their modules.
+# Names of stacks, and the words in module names that identify them.
 _WORDS = (
     ("vision", ("vision", "visual", "image")),
     ("text", ("text", "language")),
@@ -19,14 +19,14 @@ _WORDS = (
 
 
 class Place(NamedTuple):
-    """Of a module: the list of layers that it is in, and which of them."""
+    """The list of layers that contains a module, and its index in that list."""
 
-    layers: tuple[str, ...] | None  # the list's name, cut at its points; None: it is in none
+    layers: tuple[str, ...] | None  # name of the list, split at its dots; None: not in a list
     number: int | None
 
 
 class Stack(NamedTuple):
-    """What `stack` of rows says; empty: the model has one."""
+    """Name of a stack, as in the field `stack`, and its number of layers. Empty name: one stack."""
 
     name: str
     layers: int | None
@@ -41,12 +41,12 @@ def place_of(module: str) -> Place:
 
 
 def is_cross(module: str) -> bool:
-    """Whether its name says that keys come from another stack."""
+    """Return whether the module's name marks it as cross-attention."""
     return _CROSS.search(module) is not None
 
 
 def _are_attention(modules: list[tuple[str, Any]]) -> list[str]:
-    """Names of the modules that look like attention, of those within each other the innermost."""
+    """Return the names of modules that look like attention; of nested ones, only the innermost."""
     names = [
         name
         for name, module in modules
@@ -67,7 +67,7 @@ def _word_of(part: str) -> str:
 
 
 def _names_of_lists(lists: list[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
-    """By the first part of their names in which they differ."""
+    """Name each list after the first component in which their names differ."""
     if len(lists) < 2:
         return dict.fromkeys(lists, "")
     shortest = min(len(one) for one in lists)
@@ -80,11 +80,11 @@ def _names_of_lists(lists: list[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
 
 
 class Layers:
-    """Says of each module that gives maps which stack and layer they are of.
+    """Assigns a stack and a layer number to each module that returns maps.
 
-    Layers have the numbers that their modules have in the lists of a model. Where several modules
-    of one item of a list attend, or one module serves several layers, they are numbered in the
-    order in which they give maps.
+    The layer number is the module's index in its list of layers. If a list item has several
+    attention modules, or several layers share one module, layers are numbered in the order in which
+    they return maps.
     """
 
     def __init__(self, modules: Iterable[tuple[str, Any]], layers: int | None) -> None:
@@ -105,7 +105,7 @@ class Layers:
         self._layers = layers if len(lists) == 1 else None
         self.has_encoder = {"encoder", "decoder"} <= set(self._names.values())
         self._has_cross = any(is_cross(name) for name in attention)
-        self._given: dict[str, dict[int, str]] = {}  # of each stack: what its layers are of
+        self._given: dict[str, dict[int, str]] = {}  # per stack: the module of each layer
         self._numbers: dict[str, int | None] = {}
         for names in lists.values():
             for kind in (False, True):
@@ -116,7 +116,7 @@ class Layers:
                 self._numbers.update(zip(alike, numbers, strict=True))
 
     def start(self) -> None:
-        """Before the next forward pass, which numbers the same layers."""
+        """Reset the numbering before the next forward pass."""
         self._given = {}
 
     def stack_of(self, module: str, cross: bool) -> Stack:

@@ -1,4 +1,4 @@
-"""What a command found, as a table."""
+"""The result of a command as a table."""
 
 import json
 from collections.abc import Iterator
@@ -21,26 +21,27 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-MOST_LINES = 60  # of a table in a terminal
+MOST_LINES = 60  # shown of a table in a terminal
 
 OF_PAGES = ("spectrum", "weights", "similarity", "circuits", "attention")
-"""Commands whose rows a report has."""
+"""Commands whose rows a report can show."""
 
 OF_ONE_HEAD = ("head-among-heads", "attention-heads-of-layer")
-"""Charts of the page that follow what is chosen there; here they show the first head or layer."""
+"""Charts that depend on a selection in the report; here they show the first head or layer."""
 
 
 class Table:
     """Rows of one command, with the same names and numbers as the command line's CSV and JSON.
 
-    `table["stable_rank"]` is a column as an array, `table[0]` a row as a dict, `table[:3]` a list
-    of them; a Table is iterated by rows. Arrays are views of the table's own memory where they can be, and cannot be written to.
+    `table["stable_rank"]` is a column as an array, `table[0]` a row as a dict, and `table[:3]` a
+    list of rows. Iteration yields rows. Arrays are read-only, and views of the table's memory if
+    possible.
     """
 
     def __init__(self, report: _core.Report, arrays: dict[str, NDArray[Any]]) -> None:
         self._report = report
         self.arrays = arrays
-        """Arrays that were asked for beside the rows: attentions, hidden_states, logits, ..."""
+        """Requested arrays, in addition to the rows: attentions, hidden_states, logits, ..."""
 
     @property
     def command(self) -> str:
@@ -48,22 +49,22 @@ class Table:
 
     @cached_property
     def models(self) -> list[dict[str, Any]]:
-        """Facts of each model."""
+        """Metadata of each model."""
         return self._report.models
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        """What was asked for, as far as it decides the rows."""
+        """The requested parameters that affect the rows."""
         return self._report.parameters
 
     @cached_property
     def skipped(self) -> list[dict[str, Any]]:
-        """Matrices and heads that could not be analysed, and why."""
+        """Matrices and heads that could not be analyzed, with the reason."""
         return self._report.skipped
 
     @property
     def notes(self) -> list[str]:
-        """What a reader should know though nothing is missing."""
+        """Remarks about the results that are not errors."""
         return self._report.notes
 
     @cached_property
@@ -95,17 +96,17 @@ class Table:
         return self._report.row(index)
 
     def _column(self, name: str) -> Buffers:
-        """A column's buffers."""
+        """Return the buffers of a column."""
         if name not in self.columns:
             raise KeyError(f"{name}; columns: {', '.join(self.columns)}")
         return self._report.column(self.columns.index(name))
 
     def to_json(self) -> str:
-        """The same bytes as the command line's --format json."""
+        """Return the rows as JSON: the same bytes as the command line's --format json."""
         return self._report.text("json")
 
     def to_csv(self) -> str:
-        """The same bytes as the command line's --format csv."""
+        """Return the rows as CSV: the same bytes as the command line's --format csv."""
         return self._report.text("csv")
 
     def __arrow_c_schema__(self) -> object:
@@ -115,19 +116,19 @@ class Table:
         return self._report.arrow_stream()
 
     def to_arrow(self) -> "pyarrow.Table":
-        """A pyarrow.Table over the table's own memory."""
+        """Return a pyarrow.Table that shares the table's memory."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_polars(self) -> "polars.DataFrame":
-        """A polars.DataFrame over the table's own memory."""
+        """Return a polars.DataFrame that shares the table's memory."""
         import polars
 
         return polars.DataFrame(self)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """A pandas.DataFrame; whole numbers and truths that may be null have pandas' own types."""
+        """Return a pandas.DataFrame. Nullable integers and booleans have pandas' nullable dtypes."""
         import pandas
 
         columns = {}
@@ -146,20 +147,20 @@ class Table:
 
     @cached_property
     def charts(self) -> dict[str, dict[str, Any]]:
-        """Vega-Lite specifications, with their data, of what a report draws from these rows.
+        """Vega-Lite specifications, including data, of the charts that a report has for these rows.
 
-        The first is what `plot()` shows.
+        `plot()` shows the first one by default.
         """
         if self._pictures:
             return {_file_name(picture.title): picture.chart() for picture in self._pictures}
-        # A report's overview repeats charts of other views; the later name is that view's own.
+        # A report's overview repeats charts of other views. Keep the later name, from that view.
         names = {text: name for name, text in _core.charts(self._report) if _has_data(text)}
         ordered = sorted(names.items(), key=lambda entry: _place(entry[1]))
         return {name: json.loads(text) for text, name in ordered}
 
     @cached_property
     def _pictures(self) -> list[Picture]:
-        """Rows that are those of matrices, as these."""
+        """The rows as images, if they are the rows of matrices."""
         if self.command not in ("matrix", "similarity", "attention"):
             return []
         values = next((name for name in ("weights", "values") if name in self.columns), None)
@@ -168,22 +169,22 @@ class Table:
         return list(_pictures(self, values))
 
     def page(self) -> Page:
-        """The page of a report that has these rows alone; a notebook shows it, and it can be saved."""
+        """Return a report page that has only these rows."""
         if self.command not in OF_PAGES or self._pictures:
-            raise ValueError(f"rows of {self.command} with these keywords have no page")
+            raise ValueError(f"{self.command}: rows with these keywords have no page")
         created = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         content = np.frombuffer(_core.page(self._report, created), np.uint8)
         return Page(content, self.notes, None)
 
     def plot(self, name: str | None = None) -> "altair.Chart":
-        """One of `charts` as an Altair chart; the first where none is named.
+        """Return one of `charts` as an Altair chart.
 
-        `name`: a chart's name, or an end of it that no other has.
+        `name`: the chart's name or a unique suffix of it (default: the first chart).
         """
         import altair
 
         if not self.charts:
-            raise ValueError(f"rows of {self.command} with these keywords have no chart")
+            raise ValueError(f"{self.command}: rows with these keywords have no chart")
         if name is None:
             name = next(iter(self.charts))
         if name not in self.charts:
@@ -196,7 +197,7 @@ class Table:
     def __repr__(self) -> str:
         lines = self._report.text("table").splitlines()
         if len(lines) > MOST_LINES:
-            skipped = f"... {len(lines) - MOST_LINES} more lines; print(table.to_csv()) has all"
+            skipped = f"... {len(lines) - MOST_LINES} more lines; print(table.to_csv()) shows all"
             lines = [*lines[: MOST_LINES - 10], skipped, *lines[-10:]]
         return "\n".join(lines) or f"<attnscope.Table of {self.command}, {counted(len(self), 'row')}>"
 
@@ -205,13 +206,13 @@ class Table:
 
 
 def _has_data(chart: str) -> bool:
-    """Whether the table of values in a specification has more than its line of names."""
+    """Return whether a specification has data: more than the header line of its table."""
     data = json.loads(chart).get("data", {}).get("values")
     return not isinstance(data, str) or data.count("\n") > 1
 
 
 def _place(chart: str) -> int:
-    """Charts that compare models stand first, those of one head last."""
+    """Return the sort key: charts that compare models first, charts of one head last."""
     return -1 if chart.startswith("models-") else int(chart.endswith(OF_ONE_HEAD))
 
 
@@ -220,7 +221,7 @@ def _file_name(title: str) -> str:
 
 
 def _pictures(table: Table, values: str) -> Iterator[Picture]:
-    """One for each run of rows that differ in nothing but their number and values."""
+    """Yield one picture per matrix. Its rows have the same model, layer, matrix and head."""
     matrices: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in table:
         key = tuple(row.get(name) for name in ("model", "layer", "matrix", "head"))
@@ -235,7 +236,7 @@ def _pictures(table: Table, values: str) -> Iterator[Picture]:
         of_tokens = table.command == "attention"
         column = "to token" if of_tokens else "column" if table.command == "matrix" else "row"
         yield Picture(
-            title=title if side == 1 else f"{title}, {side} × {side} values a pixel",
+            title=title if side == 1 else f"{title}, {side} × {side} values per pixel",
             values=pixels,
             signed=not of_tokens,
             row_title="from token" if of_tokens else "row",

@@ -1,4 +1,4 @@
-"""Attention maps that a program has as arrays."""
+"""Attention maps as arrays, without a model."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,22 +13,22 @@ from attnscope._table import Table
 
 
 def _shaped(layer: str, maps: Any) -> Any:
-    """(N, H, T, S)."""
+    """Reshape maps to (N, H, T, S)."""
     if not is_array(maps):
         try:
             maps = np.asarray(maps, dtype=np.float64)
         except (TypeError, ValueError):
-            raise TypeError(f"maps of {layer}: an array is needed, not {type(maps).__name__}") from None
+            raise TypeError(f"maps of {layer}: expected an array, not {type(maps).__name__}") from None
     shape = tuple(int(size) for size in maps.shape)
     if len(shape) < 3 or 0 in shape:
-        raise ValueError(f"maps of {layer}: the shape (..., H, T, S) is needed, not {shape}")
+        raise ValueError(f"maps of {layer}: expected shape (..., H, T, S), not {shape}")
     if isinstance(maps, np.ndarray) and maps.dtype.kind != "f":
-        raise TypeError(f"maps of {layer}: real numbers are needed, not {maps.dtype}")
+        raise TypeError(f"maps of {layer}: expected real numbers, not {maps.dtype}")
     return maps.reshape(-1, *shape[-3:])
 
 
 def _masks(mask: Any) -> tuple[Kept, Kept]:
-    """Of queries and of keys: one mask for both, or a pair."""
+    """Return the token positions of queries and of keys. `mask`: one for both, or a pair."""
     if mask is None:
         return [], []
     pair = mask if isinstance(mask, tuple) and len(mask) == 2 else (mask, mask)
@@ -38,9 +38,9 @@ def _masks(mask: Any) -> tuple[Kept, Kept]:
 
 def _check_mask(layer: str, axis: str, places: Kept, sequences: int, length: int) -> None:
     if places and len(places) != sequences:
-        raise ValueError(f"mask: it has {len(places)} sequences, and maps of {layer} {sequences}")
+        raise ValueError(f"mask: has {len(places)} sequences, but the maps of {layer} have {sequences}")
     if any(of_sequence and of_sequence[-1] >= length for of_sequence in places):
-        raise ValueError(f"mask: it is longer than the {axis} of {layer}")
+        raise ValueError(f"mask: longer than the {axis} of {layer}")
 
 
 def measure_maps(
@@ -49,34 +49,34 @@ def measure_maps(
     if isinstance(maps, Mapping):
         maps = maps.items()
     if is_array(maps) or not isinstance(maps, Iterable):
-        raise TypeError("maps: pairs of a layer and its array (..., H, T, S) are needed")
+        raise TypeError("maps: expected pairs of a layer and its array (..., H, T, S)")
     queries, keys = _masks(mask)
     facts = {"name": name or "maps", "architecture": "maps", "parameters": None, "width": None}
     meter = Meter(arguments, "maps", facts, None, None)
-    numbers: dict[str, dict[str, int]] = {}  # of each stack: of the names of its layers
+    numbers: dict[str, dict[str, int]] = {}  # per stack: the number of each named layer
     for pair in maps:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError("maps: pairs of a layer and its array (..., H, T, S) are needed")
+            raise TypeError("maps: expected pairs of a layer and its array (..., H, T, S)")
         layer, array = pair
         if isinstance(layer, bool) or not isinstance(layer, (int, str, np.integer)) or (
             not isinstance(layer, str) and layer < 0
         ):
-            raise TypeError(f"maps: a layer is a number from 0 or a name, not {layer!r}")
+            raise TypeError(f"maps: expected a layer number from 0 or a layer name, not {layer!r}")
         word = layer if isinstance(layer, str) else f"layer {layer}"
         array = _shaped(word, array)
         cross = is_cross(word)
         sequences, _, length, across = (int(size) for size in array.shape)
         if length != across and not cross:
             raise ValueError(
-                f"maps of {word}: {length} queries and {across} keys; maps across two texts have "
-                "'cross' in the name of their layer"
+                f"maps of {word}: {length} queries but {across} keys; for cross-attention, use a "
+                "layer name that contains 'cross'"
             )
         stack, number = _named_layer(layer, word, cross, numbers)
         _check_mask(word, "queries", queries, sequences, length)
         _check_mask(word, "keys", keys, sequences, across)
         meter.put(stack, number, word, array, cross, bool(sinks), queries, keys)
     if not meter.has_maps:
-        raise ValueError("maps: there are none")
+        raise ValueError("maps: no maps given")
     meter.notes += [
         f"layer {number}{f' of {stack}' if stack else ''} is {word}"
         for stack, names in numbers.items()

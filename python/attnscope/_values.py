@@ -1,4 +1,4 @@
-"""Values of Python as the texts that a command takes for them, and their types."""
+"""Types of keyword values, and their conversion to the texts that a command takes."""
 
 import operator
 import os
@@ -18,7 +18,7 @@ Ids = str | Sequence[int]
 Positions = int | str | os.PathLike[str] | range | slice | Sequence[int | str | range | slice]
 
 IN_MEMORY = "in memory: "
-"""Begins the name of a file that a command is to keep in memory."""
+"""Prefix of file names whose content a command keeps in memory."""
 
 
 def _whole(value: Any) -> str:
@@ -64,18 +64,18 @@ def _whole_or_text(value: Any) -> str:
 
 
 def _layer(value: Any) -> str:
-    """One layer, or a range of them, whose end is included in a text and not in Python."""
+    """Write one layer or a range. A range includes its end in the text, but not in Python."""
     if isinstance(value, str):
         return value
     if not isinstance(value, (range, slice)):
         return _whole(value)
     if value.step not in (None, 1):
-        raise ValueError("numbers of a range follow each other")
+        raise ValueError("expected a range with step 1")
     first = value.start or 0
     if isinstance(value, slice) and value.stop is None:
         return f"{first}-"
     if isinstance(value, range) and not value:
-        raise ValueError("a range is empty")
+        raise ValueError("empty range")
     return f"{first}-{value.stop - 1}"
 
 
@@ -84,7 +84,7 @@ def _layers(value: Any) -> str:
 
 
 def _positions(value: Any) -> str:
-    """As layers, or the path of a mask's file."""
+    """Write positions in the same format as layers, or the path of a mask file."""
     return _path(value) if isinstance(value, os.PathLike) else _layers(value)
 
 
@@ -114,27 +114,27 @@ _WRITERS: dict[str, tuple[Writer, str]] = {
 
 
 def is_ids(parameter: dict[str, Any]) -> bool:
-    """Whether a text is one of token ids."""
+    """Return whether the parameter takes token ids."""
     return bool(parameter["type"] == "text" and parameter["metavariable"] == "IDS")
 
 
 def is_token(parameter: dict[str, Any]) -> bool:
-    """Whether a text names one token, by its text or by its id."""
+    """Return whether the parameter takes one token, as its text or its id."""
     return bool(parameter["type"] == "text" and parameter["metavariable"] == "TOKEN")
 
 
 def is_positions(parameter: dict[str, Any]) -> bool:
-    """Whether a text is one of positions, or the path of a mask."""
+    """Return whether the parameter takes positions or the path of a mask."""
     return bool(parameter["type"] == "text" and parameter["metavariable"] == "POSITIONS")
 
 
 def is_amount(parameter: dict[str, Any]) -> bool:
-    """Whether a text is a number, or a number with a word to it, such as '+5%'."""
+    """Return whether the parameter takes a number or a text such as '+5%'."""
     return bool(parameter["type"] == "text" and parameter["metavariable"] in ("SHARE", "P", "X"))
 
 
 def text_of(parameter: dict[str, Any], value: Any) -> str | None:
-    """The text of `value` for the parameter; None where the command is not to be given it."""
+    """Return the text of `value` for the parameter. None: do not pass the parameter."""
     name: str = parameter["name"]
     kind: str = parameter["type"]
     if value is None or value is False:
@@ -142,7 +142,7 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
     if kind == "flag":
         if value is True:
             return ""
-        raise TypeError(f"{name}: True or False is needed, not {value!r}")
+        raise TypeError(f"{name}: expected True or False, not {value!r}")
     if value is True and parameter["implied_text"]:
         return str(parameter["implied_text"])
     if value is True and parameter["beside"]:
@@ -159,15 +159,15 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
     try:
         return write(value)
     except TypeError:
-        raise TypeError(f"{name}: {needed} is needed, not {value!r}") from None
+        raise TypeError(f"{name}: expected {needed}, not {value!r}") from None
 
 
 def checked(name: str, text: str, is_path: bool) -> str:
-    """What the library can take: UTF-8, and as a path what the system can."""
+    """Return a text that can be passed to the library: valid UTF-8, no zero bytes in a path."""
     try:
         text.encode()
     except UnicodeEncodeError:
         raise ValueError(f"{name}: {text[:80]!a} is not UTF-8") from None
     if is_path and "\0" in text:
-        raise ValueError(f"{name}: {text[:80]!a} holds a zero byte, which no path can")
+        raise ValueError(f"{name}: {text[:80]!a} contains a zero byte, which is not allowed in a path")
     return text

@@ -1,4 +1,4 @@
-"""What a worker of an executor runs: it opens models itself, and keeps them open."""
+"""Code that an executor's workers run. Each worker opens the models and keeps them open."""
 
 from functools import lru_cache
 from threading import Lock
@@ -9,26 +9,26 @@ from attnscope._errors import Error
 
 
 class ModelFiles(NamedTuple):
-    """What another process opens a model by."""
+    """Everything that another process needs to open a model."""
 
-    name: str  # a path, or a name of the hub
-    layout: str  # the path of a layout file, or ""
-    remote: bool  # it is read on the hub
+    name: str  # a path or a Hugging Face hub name
+    layout: str  # path of a layout file, or ""
+    remote: bool  # read from the hub without caching
 
 
-_opening = Lock()  # threads of one worker that need the same model open it once
+_opening = Lock()  # threads of one worker that need the same model open it only once
 
 
 @lru_cache(maxsize=16)
 def _opened(run: str, files: ModelFiles) -> _core.OpenModel:
-    """Anew for each run: files may have changed since the last one."""
+    """Open a model once per run, because files may change between runs."""
     return _core.open_model(*files, None)
 
 
 def compute(run: str, files: ModelFiles, threads: int, item: str) -> str | Error:
-    """The outcomes of one item of a run, as a text.
+    """Compute one item of a run and return its serialized outcomes.
 
-    An error of the library is a result too: executors wrap what is raised each in its own way.
+    An error of the library is returned, because each executor wraps raised exceptions differently.
     """
     try:
         with _opening:

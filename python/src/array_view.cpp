@@ -48,31 +48,30 @@ std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
 
 AnyArray array_of(nb::handle object) {
   AnyArray array;
-  // A cast that fails as an argument's would list every type that the function takes.
+  // A failed argument cast would list every type that the function accepts.
   if (object.is_none() || !nb::try_cast(object, array)) {
     const std::string name = nb::cast<std::string>(nb::type_name(object.type()));
-    throw nb::type_error(
-        ("an array of numbers in this machine's memory is needed, not " + name).c_str());
+    throw nb::type_error(("expected an array of numbers in CPU memory, not " + name).c_str());
   }
   return array;
 }
 
 TensorView view_of(const AnyArray& array) {
   const auto dtype = dtype_of(array.dtype());
-  if (!dtype) throw nb::value_error("numbers are needed: real ones of 8 to 64 bits, or whole ones");
+  if (!dtype) throw nb::value_error("expected real numbers of 8 to 64 bits, or integers");
   TensorView view{.dtype = *dtype};
-  std::optional<std::uint64_t> bits = dtype_info(*dtype).bits;  // of all elements
-  std::int64_t last = 0;                                        // element
+  std::optional<std::uint64_t> bits = dtype_info(*dtype).bits;  // total, of all elements
+  std::int64_t last = 0;                                        // index of the last element
   for (std::size_t axis = 0; axis < array.ndim(); ++axis) {
-    if (array.stride(axis) < 0) throw nb::value_error("strides are negative: copy the array first");
+    if (array.stride(axis) < 0) throw nb::value_error("negative strides: copy the array first");
     view.shape.push_back(static_cast<std::int64_t>(array.shape(axis)));
     view.strides.push_back(array.stride(axis));
     last += (view.shape.back() - 1) * view.strides.back();
     bits = bits ? checked_mul(*bits, array.shape(axis)) : bits;
   }
-  // Elements that repeat need no memory of their own, so that there is no limit to their number.
+  // Broadcast axes (stride 0) need no memory, so the memory size does not limit the shape.
   if (!bits || *bits > std::numeric_limits<std::int64_t>::max()) {
-    throw nb::value_error("the array has more elements than can be counted");
+    throw nb::value_error("the array has too many elements");
   }
   if (array.size() == 0) {
     view.strides.clear();

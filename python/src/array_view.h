@@ -1,4 +1,4 @@
-// Arrays of any library that speaks DLPack, as the library's tensors.
+// Views of arrays from any library that supports DLPack.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -12,15 +12,15 @@ namespace attnscope::python {
 
 using AnyArray = nanobind::ndarray<nanobind::ro, nanobind::device::cpu>;
 
-/// What Python gives as an array in this machine's memory. Throws TypeError.
+/// Converts a Python object to an array in CPU memory. Throws TypeError.
 AnyArray array_of(nanobind::handle object);
 
-/// The array as it lies in memory, good as long as the array is kept. Throws ValueError for types
-/// that checkpoints do not have, and for negative strides.
+/// Returns a view of the array without a copy. It is valid as long as the array exists. Throws
+/// ValueError for dtypes that checkpoints cannot have, and for negative strides.
 TensorView view_of(const AnyArray& array);
 
-/// Keeps arrays of Python's, and lets them go where that may be done: on any thread, which must not
-/// hold what a thread with the interpreter's lock may wait for.
+/// Keeps Python arrays alive. They can be released on any thread, which then takes the GIL. That
+/// thread must not hold a lock that a thread with the GIL may wait for.
 std::shared_ptr<const void> owned_by_library(std::vector<AnyArray> arrays);
 
 }  // namespace attnscope::python

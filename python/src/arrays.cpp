@@ -1,4 +1,4 @@
-// Measures of arrays that Python already has, of any library that speaks DLPack.
+// Analyses of Python arrays from any library that supports DLPack.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -28,14 +28,14 @@ namespace {
 
 using Maps = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-/// Throws ValueError for what is no matrix of real numbers.
+/// Throws ValueError unless the array is a matrix of real numbers.
 TensorView matrix_of(const AnyArray& array) {
   const TensorView matrix = view_of(array);
   if (dtype_info(matrix.dtype).kind != DTypeClass::real) {
-    throw nb::value_error("a matrix of real numbers is needed");
+    throw nb::value_error("expected a matrix of real numbers");
   }
   if (array.ndim() != 2 || array.size() == 0) {
-    throw nb::value_error("an array with two axes is needed, neither of them empty");
+    throw nb::value_error("expected an array with two axes, neither of them empty");
   }
   return matrix;
 }
@@ -48,12 +48,12 @@ std::unique_ptr<TableReport> spectrum_of(const nb::object& object, ArgumentTexts
     ReportCollector rows;
   };
   const AnyArray array = array_of(object);
-  arguments.emplace_back("models", "array");  // which the command cannot do without
+  arguments.emplace_back("models", "array");  // required by the command
   const auto work = std::make_shared<Work>(matrix_of(array),
                                            arguments_of(find_command_named("spectrum"), arguments));
   run_interruptibly(
       [work](const Waiter& waiter) {
-        // One matrix is in work whatever its size, so that no free memory need be looked for.
+        // A single matrix is always processed, whatever its size, so free memory is not checked.
         const auto threads = work->arguments.integer("threads");
         const Context context{.threads = threads ? static_cast<int>(*threads) : default_threads(),
                               .kernels = kernels_of_environment(),
@@ -72,7 +72,7 @@ std::vector<std::int64_t> attention_rank(const Maps& maps, double energy) {
   const auto work = std::make_shared<Work>();
   const auto order = static_cast<std::int64_t>(maps.shape(1));
   if (order != static_cast<std::int64_t>(maps.shape(2)) || order == 0) {
-    throw nb::value_error("maps are square: (..., T, T)");
+    throw nb::value_error("maps: expected square maps (..., T, T)");
   }
   for (std::size_t map = 0; map < maps.shape(0); ++map) {
     const auto index = static_cast<std::int64_t>(map);

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstdint>
 
-// The interface's own structures: their layout is the interface.
+// Structures of the C data interface. Their memory layout is part of the interface.
 struct ArrowSchema {
   const char* format;
   const char* name;
@@ -63,7 +63,7 @@ void release_if_held(Node* node) {
   if (node->release != nullptr) node->release(node);
 }
 
-/// What a structure of the interface needs to live: its children, and what it points into.
+/// Owns everything that a structure of the interface points to.
 struct SchemaOwner {
   std::string name;
   std::vector<std::unique_ptr<ArrowSchema>> children;
@@ -109,7 +109,7 @@ void release_array(ArrowArray* array) {
   array->release = nullptr;
 }
 
-/// The buffers that the format asks for, in its order; the first says which values are valid.
+/// Returns the buffers in the order of the format. The first one is the validity bitmap.
 std::vector<const void*> buffers_of(const Column& column) {
   const void* valid = column.valid.empty() ? nullptr : column.valid.data();
   switch (column.type) {
@@ -156,7 +156,7 @@ StreamOwner& owner_of(ArrowArrayStream* stream) {
   return *static_cast<StreamOwner*>(stream->private_data);
 }
 
-/// C calls these: nothing may be thrown through it.
+/// C code calls these functions, so they must not throw.
 int get_schema(ArrowArrayStream* stream, ArrowSchema* out) {
   try {
     fill_schema(out, "+s", "", *owner_of(stream).columns);
@@ -168,7 +168,7 @@ int get_schema(ArrowArrayStream* stream, ArrowSchema* out) {
 
 int get_next(ArrowArrayStream* stream, ArrowArray* out) {
   StreamOwner& owner = owner_of(stream);
-  *out = {};  // one that is released: there is no more
+  *out = {};  // a released array marks the end of the stream
   if (owner.is_given) return 0;
   try {
     const Columns& columns = *owner.columns;
@@ -186,7 +186,7 @@ void release_stream(ArrowArrayStream* stream) {
   stream->release = nullptr;
 }
 
-/// A capsule that releases what nobody has taken out of it.
+/// A capsule that releases its structure if no consumer has taken it.
 template <class Node>
 nb::capsule capsule_of(std::unique_ptr<Node> node, const char* name) {
   return nb::capsule(node.release(), name, [](void* pointer) noexcept {

@@ -1,4 +1,4 @@
-// Columns for other programs of the process, as the Arrow C data interface has them.
+// Export of columns to other libraries in this process through the Arrow C data interface.
 // Source: https://arrow.apache.org/docs/format/CDataInterface.html and PyCapsuleInterface.html.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace attnscope::python {
 
 using Columns = std::vector<std::pair<std::string, Column>>;
 
-/// Capsules as __arrow_c_schema__ and __arrow_c_stream__ give them: a stream of one batch, whose
-/// buffers are those of `columns` and keep them alive.
+/// Capsules for __arrow_c_schema__ and __arrow_c_stream__. The stream has one batch. Its buffers
+/// share the memory of `columns` and keep it alive.
 nanobind::capsule arrow_schema(const Columns& columns);
 nanobind::capsule arrow_stream(std::shared_ptr<const Columns> columns);
 

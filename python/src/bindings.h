@@ -1,4 +1,4 @@
-// What the files of the module share: each binds one part of the library.
+// Declarations shared by the files of the module. Each file binds one part of the library.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,7 +10,7 @@ namespace attnscope::python {
 
 namespace nb = nanobind;
 
-/// How Python spells a parameter of a command: by its name.
+/// Returns the Python spelling of a command's parameter: its name.
 inline std::string keyword(std::string_view name) { return std::string(name); }
 
 void bind_errors(nb::module_& module);

@@ -1,4 +1,4 @@
-// A table as the page of a report shows it: its charts, and the page itself.
+// Charts of a table, as a report shows them, and a report page of one table.
 #include "attnscope/page/chart_files.h"
 
 #include <nanobind/ndarray.h>
@@ -22,8 +22,7 @@
 namespace attnscope::python {
 namespace {
 
-/// What the page calls these rows, and the models that they are of. A tensor by its name is of
-/// none, and its spectrum stands alone.
+/// The page's id for these rows, and their models. The spectrum of a single tensor has no model.
 struct PartsOfPage {
   std::string id;
   std::vector<Record> models;
@@ -39,7 +38,7 @@ PartsOfPage parts_of(const Report& report) {
   return {.id = kind == "head_overlap" ? "overlap" : kind, .models = report.models};
 }
 
-/// The page has a part for each model.
+/// Sends the rows of one model, because the page has one part per model.
 void send_part(const Report& report, const std::string& model, RowSink& sink) {
   sink.begin(report);
   for (const Record& row : report.rows) {
@@ -51,14 +50,14 @@ void send_part(const Report& report, const std::string& model, RowSink& sink) {
   sink.end();
 }
 
-/// The shares of energy that the rows have ranks of; the page needs one at least.
+/// Returns the energy thresholds of the rows' ranks. The page needs at least one.
 Value thresholds_of(const Report& report) {
   const Value* energy = report.parameters.find("energy");
   const bool several = energy != nullptr && energy->get<Array>() != nullptr;
   return several ? *energy : Value(std::vector<double>{0.9});
 }
 
-/// `created`: when, in UTC.
+/// `created`: time of creation, in UTC.
 ReportFile report_file_of(const Report& report, const std::string& created) {
   const PartsOfPage parts = parts_of(report);
   ReportFile file({{"version", ATTNSCOPE_VERSION},
@@ -74,7 +73,7 @@ ReportFile report_file_of(const Report& report, const std::string& created) {
   return file;
 }
 
-/// What a page has of a model whose weights were read and that was run by this program.
+/// Parts that a full report has for a model whose weights are read and which is run.
 constexpr std::array kOtherParts = {"spectrum",
                                     "weights",
                                     "similarity",
@@ -88,14 +87,14 @@ constexpr std::array kOtherParts = {"spectrum",
 
 std::string page_of(const Report& report, const std::string& created) {
   if (page_template().empty()) {
-    throw Error(ErrorKind::unsupported, "page", "this build has none", "build with Node");
+    throw Error(ErrorKind::unsupported, "page", "not available in this build", "build with Node");
   }
   ReportFile file = report_file_of(report, created);
   for (const Record& model : report.models) {
     for (const char* part : kOtherParts) {
       file.add_left_out({.part = part,
                          .model = text_field(model, "name"),
-                         .why = "the table that this page shows has none",
+                         .why = "not in the table that this page shows",
                          .command = ""});
     }
   }
@@ -125,14 +124,14 @@ std::vector<NamedText> charts_of(const std::shared_ptr<const Report>& report) {
 void bind_charts(nb::module_& module) {
   module.def(
       "charts", [](const TableReport& report) { return charts_of(report.shared()); },
-      nb::arg("report"), "Names and Vega-Lite specifications.");
+      nb::arg("report"), "Return names and Vega-Lite specifications.");
   module.def(
       "page",
       [](const TableReport& report, const std::string& created) {
         const std::string page = page_of(report.report(), created);
         return nb::bytes(page.data(), page.size());
       },
-      nb::arg("report"), nb::arg("created"), "The page of a report that has these rows alone.");
+      nb::arg("report"), nb::arg("created"), "Return a report page that has only these rows.");
 }
 
 }  // namespace attnscope::python

@@ -10,7 +10,7 @@
 namespace attnscope::python {
 namespace {
 
-/// Null pointers stand for rows that lack the field.
+/// A null pointer represents a row that lacks the field.
 using Values = std::vector<const Value*>;
 
 bool is_null(const Value* value) { return value == nullptr || value->is_null(); }
@@ -22,7 +22,7 @@ bool all_are(const Values& values) {
   });
 }
 
-/// Bits as Arrow has them: the lowest of a byte is the first.
+/// A bitmap in Arrow's bit order: the lowest bit of each byte comes first.
 class Bits {
  public:
   explicit Bits(std::size_t count) : bytes_((count + 7) / 8) {}
@@ -35,7 +35,7 @@ class Bits {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// A column of that type that knows which values are null, and holds none yet.
+/// Returns a column of this type with its validity bitmap but without values.
 Column empty_column(ColumnType type, const Values& values) {
   Column column{.type = type, .length = std::ssize(values)};
   column.nulls = std::count_if(values.begin(), values.end(), is_null);
@@ -66,7 +66,7 @@ Column integer_column(const Values& values) {
   return column;
 }
 
-/// Of doubles, integers among them.
+/// Makes a column of doubles. Integers are converted.
 Column double_column(const Values& values) {
   Column column = empty_column(ColumnType::float64, values);
   for (const Value* value : values) {
@@ -111,9 +111,9 @@ Column record_column(const Values& values) {
   return column;
 }
 
-constexpr const char* kItem = "item";  // what Arrow calls the child of a list
+constexpr const char* kItem = "item";  // Arrow's name for the child of a list
 
-/// Of Value::List.
+/// Makes a column from values of type Value::List.
 Column list_column(const Values& values) {
   Column column = empty_column(ColumnType::list, values);
   Values items;
@@ -128,7 +128,7 @@ Column list_column(const Values& values) {
   return column;
 }
 
-/// Numbers of arrays of type T as one column; `axes` of each array are lists around them.
+/// Makes nested lists from arrays of type T, with one level of lists per axis.
 template <class T>
 Column numbers_column(const Values& values, std::size_t axes) {
   Column numbers;
@@ -140,7 +140,7 @@ Column numbers_column(const Values& values, std::size_t axes) {
     if constexpr (std::is_same_v<T, float>) return numbers.floats;
     if constexpr (std::is_same_v<T, std::int64_t>) return numbers.integers;
   }();
-  // Lists of the inner axes, the innermost last; the outermost are the rows' own, and may be null.
+  // One list column per axis, the innermost last. Only the outermost lists can be null.
   std::vector<Column> lists(axes);
   for (Column& list : lists) list = {.type = ColumnType::list, .offsets = {0}};
   lists.front() = empty_column(ColumnType::list, values);
@@ -170,7 +170,7 @@ Column numbers_column(const Values& values, std::size_t axes) {
   return column;
 }
 
-/// The first array, where all are of its type and have as many axes; else null.
+/// Returns the first array if all have the same type and number of axes, else null.
 const Array* common_array(const Values& values) {
   const Array* first = nullptr;
   for (const Value* value : values) {
@@ -191,7 +191,7 @@ Column json_column(const Values& values) {
 Column column_of(const Values& values) {
   if (std::all_of(values.begin(), values.end(), is_null)) {
     Column column = empty_column(ColumnType::null, values);
-    column.valid.clear();  // such a column has no buffers at all
+    column.valid.clear();  // a null column has no buffers
     return column;
   }
   if (all_are<bool>(values)) return boolean_column(values);
@@ -216,9 +216,9 @@ Column column_of(const Values& values) {
       like->data);
 }
 
-/// The columns of one field of the rows: one, or those of the records that it holds.
+/// The columns of one field: one column, or several if its values are records.
 struct FieldColumns {
-  std::vector<std::string> suffixes;  // in the order of their appearance
+  std::vector<std::string> suffixes;  // in order of appearance
   std::map<std::string, Values> values;
 
   void add(const std::string& suffix, std::size_t row, std::size_t rows, const Value& value) {
@@ -252,7 +252,7 @@ std::vector<std::pair<std::string, Column>> columns_of(const Report& report) {
     const FieldColumns& field = fields[name];
     for (const std::string& suffix : field.suffixes) {
       Column column = column_of(field.values.at(suffix));
-      // A null where other rows have a record is no column of its own.
+      // A null in a field that is a record in other rows gets no column of its own.
       if (column.type == ColumnType::null && suffix.empty() && field.suffixes.size() > 1) continue;
       columns.emplace_back(name + suffix, std::move(column));
     }

@@ -1,5 +1,5 @@
-// Commands and fields as dicts: attnscope/_commands.py and the texts of its functions are made of
-// them.
+// Descriptions of commands and fields as dicts. attnscope/_commands.py and its docstrings are
+// generated from them.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -58,7 +58,7 @@ nb::list fields_list(const RowKind& kind) {
   return out;
 }
 
-/// The kinds of rows that a command gives, its usual one first.
+/// Returns the kinds of rows of a command, the default kind first.
 nb::list kinds_list(const Command& command) {
   nb::list out;
   for (const RowKind& kind : row_kinds()) {
@@ -92,7 +92,7 @@ nb::list command_list() {
 
 void bind_descriptions(nb::module_& module) {
   module.def("commands", &command_list, nb::sig("def commands() -> list[dict[str, typing.Any]]"),
-             "Every command, with its parameters and kinds of rows.");
+             "Return every command with its parameters and kinds of rows.");
 }
 
 }  // namespace attnscope::python

@@ -1,5 +1,5 @@
-// Errors of the library as exceptions of Python, whose classes attnscope/_errors.py makes of the
-// same table that gives the exit codes.
+// Translation of library errors to Python exceptions. attnscope/_errors.py makes their classes from
+// the table that also defines the exit codes.
 #include "attnscope/base/error.h"
 
 #include <nanobind/stl/string.h>
@@ -43,14 +43,14 @@ nb::list error_kinds() {
 
 void bind_errors(nb::module_& module) {
   module.def("error_kinds", &error_kinds, nb::sig("def error_kinds() -> list[tuple[str, int]]"),
-             "Names, and exit codes of the command line.");
+             "Return names and command-line exit codes.");
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
     } catch (const Error& error) {
       try {
         raise(error);
-      } catch (nb::python_error& failed) {  // of the import, say: it is what the user must see
+      } catch (nb::python_error& failed) {  // e.g. a failed import: report that error instead
         failed.restore();
       }
     }

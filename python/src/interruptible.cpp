@@ -21,15 +21,15 @@ namespace nb = nanobind;
 using namespace std::chrono_literals;
 
 constexpr auto kProgressInterval = 50ms;
-constexpr auto kMaxDelay = 800ms;  // with all else, an interrupt takes less than a second
+constexpr auto kMaxDelay = 800ms;  // keeps the total delay of an interrupt below one second
 
-/// What the thread that works shares with the one that waits.
+/// State shared by the working thread and the waiting thread.
 struct Shared {
   std::mutex mutex;
   std::condition_variable has_ended;
   bool ended = false;
   std::exception_ptr failure;
-  std::optional<Progress> news;  // not shown yet
+  std::optional<Progress> news;  // progress that has not been shown yet
   std::stop_source stop;
 };
 
@@ -45,14 +45,14 @@ void work_and_report(Shared& shared, std::function<void(const Waiter&)> work) {
   } catch (...) {
     failure = std::current_exception();
   }
-  work = nullptr;  // what it owns goes before anybody goes on
+  work = nullptr;  // releases what it owns before the waiting thread continues
   const std::scoped_lock lock(shared.mutex);
   shared.failure = failure;
   shared.ended = true;
   shared.has_ended.notify_all();
 }
 
-/// A thread that does one task after another.
+/// A thread that runs one task after another.
 class Helper {
  public:
   Helper() : thread_([state = state_] { serve(*state); }) {}
@@ -64,14 +64,14 @@ class Helper {
   Helper(const Helper&) = delete;
   Helper& operator=(const Helper&) = delete;
 
-  /// When it is idle.
+  /// Starts a task. The thread must be idle.
   void start(std::function<void()> task) {
     const std::scoped_lock lock(state_->mutex);
     state_->task = std::move(task);
     state_->has_changed.notify_one();
   }
 
-  /// It ends after the task that it is at, whenever that is.
+  /// Detaches the thread, which ends after its current task.
   void abandon() {
     end();
     thread_.detach();
@@ -107,16 +107,16 @@ class Helper {
   std::thread thread_;
 };
 
-/// glibc gives what is freed back to the system from a size on that grows with the largest block
-/// that was ever mapped and freed, up to 32 MB. With such a block, though it is never touched, it
-/// keeps the memory of one piece of work for the next, which else takes it anew page by page.
+/// glibc returns freed memory to the system above a threshold, which grows with the largest block
+/// that was ever mapped and freed, up to 32 MB. Freeing an untouched block of that size raises the
+/// threshold. The memory of one task then stays mapped for the next task, without new page faults.
 void keep_heap_untrimmed() {
   constexpr std::size_t kLargest = (std::size_t{32} << 20) - (std::size_t{64} << 10);
-  void* volatile block = std::malloc(kLargest);  // volatile: else a compiler leaves both out
+  void* volatile block = std::malloc(kLargest);  // volatile: else both calls are optimized out
   std::free(block);
 }
 
-/// The one that stays with the calling thread, which a fork leaves behind.
+/// Returns the calling thread's helper. After a fork its thread is gone, so a new one is made.
 std::unique_ptr<Helper>& staying_helper() {
   thread_local std::unique_ptr<Helper> helper;
   thread_local pid_t process = 0;
@@ -131,7 +131,7 @@ std::unique_ptr<Helper>& staying_helper() {
   return helper;
 }
 
-/// Whether work has ended. Other threads of Python run meanwhile.
+/// Waits without the GIL. Returns whether the work has ended.
 bool wait(Shared& shared, std::chrono::milliseconds most, std::optional<Progress>& news) {
   const nb::gil_scoped_release release;
   std::unique_lock lock(shared.mutex);
@@ -140,7 +140,7 @@ bool wait(Shared& shared, std::chrono::milliseconds most, std::optional<Progress
   return shared.ended;
 }
 
-/// Throws what a signal's handler or the call raises.
+/// Throws what a signal handler or `show_progress` raises.
 void report_progress(const nb::object& show_progress, const std::optional<Progress>& news) {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
   if (show_progress.is_none() || !news) return;

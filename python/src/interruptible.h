@@ -1,4 +1,4 @@
-// Work of the library while Python waits for it.
+// Library calls that Python waits for and can interrupt.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,21 +10,22 @@
 
 namespace attnscope::python {
 
-/// What work is told of who waits for it.
+/// How work communicates with the thread that waits for it.
 struct Waiter {
   std::stop_token stop;
   ProgressFn on_progress;
 };
 
-/// On which thread work is done. One that stays serves all such work of the calling thread: memory
-/// that numerics keep by thread is then made once, not for each of many small pieces of work.
+/// The thread that runs the work. `stays`: one helper thread for all such work of the calling
+/// thread, so that thread-local buffers of the numerics are allocated only once.
 enum class WorkThread { own, stays };
 
-/// Runs `work` on another thread, without the interpreter's lock; throws what it throws. The
-/// calling thread waits, calls `show_progress` (unless it is None) some times a second with the
-/// fields of Progress, and looks for signals. Where a signal's handler or that call raises, work is
-/// asked to stop, and the exception goes on within a second: work that has not stopped by then is
-/// left alone. So `work` owns all that it uses, but for `kept`, which is then kept for good.
+/// Runs `work` on another thread without the GIL, and rethrows what it throws. Meanwhile the
+/// calling thread checks for signals and calls `show_progress` (unless None) several times per
+/// second with the fields of Progress. If a signal handler or that call raises, the work is asked
+/// to stop and the exception propagates within a second. Work that has not stopped by then is
+/// abandoned. Therefore `work` must own everything that it uses, except `kept`, which is then
+/// leaked.
 void run_interruptibly(std::function<void(const Waiter&)> work,
                        const nanobind::object& show_progress,
                        nanobind::object kept = nanobind::none(),

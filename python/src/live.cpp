@@ -1,4 +1,4 @@
-// Attention maps that appear while a model of Python's runs, measured beside it.
+// Analysis of attention maps while a Python model that returns them runs.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -31,15 +31,15 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kBetweenSignals = 50ms;
 
-/// Where maps come from, for the report.
+/// The source of the maps, for the report.
 struct Origin {
   std::string source;
   std::int64_t sequences = 0, length = 0;
   std::string tokens_hash;
 };
 
-/// One run of LiveAttention, with the store that it may have. What Python calls lets go of the
-/// interpreter's lock before anything else: a thread that measures needs it to free an array.
+/// One run of LiveAttention, with its store if it has one. Every method that Python calls releases
+/// the GIL first, because an analysis thread needs it to free an array.
 class LiveRun {
  public:
   LiveRun(const ArgumentTexts& given, const Origin& origin)
@@ -74,12 +74,12 @@ class LiveRun {
     return live_->wants(model, layer);
   }
 
-  /// Seconds that it waited for room.
+  /// Returns how many seconds it waited for free buffer memory.
   double put(UserMaps maps, std::uint64_t layer_bytes) {
     return waited_for([&] { return live_->put(maps, layer_bytes, kBetweenSignals); });
   }
 
-  /// Seconds until all was measured.
+  /// Returns how many seconds it took until all maps were analyzed.
   double wait() {
     return waited_for([&] { return live_->wait(kBetweenSignals); });
   }
@@ -95,7 +95,7 @@ class LiveRun {
 
  private:
   static Arguments arguments_with_model(ArgumentTexts given) {
-    given.emplace_back("models", "live");  // which the command cannot do without
+    given.emplace_back("models", "live");  // required by the command
     return arguments_of(find_command_named("attention"), given);
   }
 
@@ -106,7 +106,7 @@ class LiveRun {
     return session;
   }
 
-  /// Until `step` is true; signals are looked for between.
+  /// Repeats `step` until it returns true, and checks for signals in between.
   template <class Step>
   static double waited_for(const Step& step) {
     const auto start = Clock::now();
@@ -134,7 +134,7 @@ double put(LiveRun& run, std::size_t model, std::int64_t layer, std::string name
   AnyArray array = array_of(object);
   TensorView view = view_of(array);
   if (dtype_info(view.dtype).kind != DTypeClass::real || array.ndim() != 4 || array.size() == 0) {
-    throw nb::value_error("real numbers of the shape (N, H, T, S) are needed");
+    throw nb::value_error("expected real numbers of shape (N, H, T, S)");
   }
   return run.put({.model = model,
                   .layer = layer,
@@ -151,7 +151,7 @@ double put(LiveRun& run, std::size_t model, std::int64_t layer, std::string name
 }  // namespace
 
 void bind_live(nb::module_& module) {
-  nb::class_<LiveRun>(module, "LiveRun", "Maps that are measured as they come.")
+  nb::class_<LiveRun>(module, "LiveRun", "Streaming analysis of attention maps.")
       .def(
           "__init__",
           [](LiveRun* self, ArgumentTexts arguments, std::string source, std::int64_t sequences,
@@ -176,7 +176,7 @@ void bind_live(nb::module_& module) {
                                    .width = width});
           },
           nb::arg("name"), nb::arg("stack"), nb::arg("architecture"), nb::arg("parameters").none(),
-          nb::arg("layers").none(), nb::arg("width").none(), "Its number.")
+          nb::arg("layers").none(), nb::arg("width").none(), "Return the number of the model.")
       .def("wants", &LiveRun::wants, nb::arg("model"), nb::arg("layer"))
       .def(
           "put", &put, nb::arg("model"), nb::arg("layer"), nb::arg("name"), nb::arg("maps"),
@@ -186,8 +186,8 @@ void bind_live(nb::module_& module) {
                   "sinks: bool, queries: collections.abc.Sequence[collections.abc.Sequence[int]], "
                   "keys: collections.abc.Sequence[collections.abc.Sequence[int]], layer_bytes: "
                   "int) -> float"),
-          "Maps (N, H, T, S) of one layer, or a part of them. Seconds that it waited for room.")
-      .def("wait", &LiveRun::wait, "Until all is measured: how many seconds.")
+          "Add maps (N, H, T, S) of one layer, or some of them. Return the seconds waited.")
+      .def("wait", &LiveRun::wait, "Wait until all maps are analyzed. Return the seconds waited.")
       .def("report", &LiveRun::report, nb::arg("notes"),
            nb::sig("def report(self, notes: collections.abc.Sequence[str]) -> Report"));
 }

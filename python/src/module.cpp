@@ -1,10 +1,10 @@
-// attnscope._core: commands, reports and arrays, as attnscope's Python files use them.
+// attnscope._core: commands, reports and arrays for attnscope's Python files.
 #include "attnscope/checkpoint/bus_error_guard.h"
 #include "python/src/bindings.h"
 
 NB_MODULE(_core, module) {
   using namespace attnscope::python;
-  // A weights file that shrinks while it is read is an error then, and not the interpreter's end.
+  // Makes a weights file that is truncated while it is read an error instead of a crash.
   attnscope::install_bus_error_guard();
   module.attr("version") = ATTNSCOPE_VERSION;
   bind_errors(module);

@@ -24,7 +24,7 @@
 namespace attnscope::python {
 namespace {
 
-/// A download as a run whose items are files.
+/// Converts the progress of a download: its items are files.
 Progress progress_of(const DownloadProgress& download) {
   Progress progress{.items_done = download.files_done,
                     .items_total = download.files_total,
@@ -56,9 +56,9 @@ std::unique_ptr<OpenModel> open_model(const std::string& name, const std::string
         const std::size_t named = named_models(arguments, session).size();
         if (named != 1) {
           throw Error(ErrorKind::usage, {.parameter = "models",
-                                         .problem = "'" + verbatim(name) + "' names " +
+                                         .problem = "'" + verbatim(name) + "' matches " +
                                                     std::to_string(named) + " models",
-                                         .hint = "a command takes all of them"});
+                                         .hint = "pass it to a command to analyze all of them"});
         }
         opening->models = open_models(arguments, session);
       },
@@ -99,7 +99,7 @@ std::unique_ptr<OpenModel> open_in_memory(
   return std::make_unique<OpenModel>(OpenModel{opening->models, name, layout});
 }
 
-/// Another process opens the path again: it would read what lies there now.
+/// Throws if the files have changed, because another process would open the new ones.
 void check_current(const OpenModel& model) {
   for (const MappedFile& file : model.models.front().checkpoint().files()) {
     if (file.is_remote()) continue;
@@ -111,8 +111,8 @@ void check_current(const OpenModel& model) {
       continue;
     }
     throw Error(ErrorKind::io, {.file = file.path().string(),
-                                .problem = "was replaced since the model was opened, and "
-                                           "processes of an executor open it again",
+                                .problem = "was replaced since the model was opened, but "
+                                           "executor workers must open the same file",
                                 .hint = "open the model again"});
   }
 }
@@ -140,7 +140,7 @@ Session session_of(const Waiter& waiter, std::vector<std::string>& warnings) {
 }
 
 void bind_models(nb::module_& module) {
-  nb::class_<OpenModel>(module, "OpenModel", "A model whose files or tensors are kept.")
+  nb::class_<OpenModel>(module, "OpenModel", "A model with open files, or with tensors in memory.")
       .def_ro("name", &OpenModel::name)
       .def_ro("layout", &OpenModel::layout)
       .def_ro("is_remote", &OpenModel::is_remote)
@@ -148,8 +148,7 @@ void bind_models(nb::module_& module) {
       .def_prop_ro(
           "is_in_memory",
           [](const OpenModel& self) { return self.models.front().checkpoint().is_in_memory(); })
-      .def("check_current", &check_current,
-           "Raises where its path leads to other files than those that are open.")
+      .def("check_current", &check_current, "Raise IoError if the open files have been replaced.")
       .def_prop_ro("row_name",
                    [](const OpenModel& self) {
                      const Model& first = self.models.front();
@@ -165,7 +164,7 @@ void bind_models(nb::module_& module) {
               facts.emplace_back(facts_record(summarize(model)));
             return json_text(Value(std::move(facts)));
           },
-          "Of each of its stacks, as a JSON list.");
+          "Metadata of each stack, as a JSON list.");
   module.def("open_model", &open_model, nb::arg("name"), nb::arg("layout"), nb::arg("remote"),
              nb::arg("show_progress").none(),
              nb::sig("def open_model(name: str, layout: str, remote: bool, show_progress: "

@@ -10,16 +10,16 @@
 
 namespace attnscope::python {
 
-/// Its files stay mapped, and tensors of the program stay where they are, as long as this lives.
+/// Keeps files mapped and tensors in memory alive.
 struct OpenModel {
-  std::vector<Model> models;  // its stacks, most often one
-  std::string name;  // as an argument names it: a path, a name of the hub, or what memory is called
-  std::string layout;      // the layout file that describes it, or nothing
-  bool is_remote = false;  // it is read on the hub
+  std::vector<Model> models;  // its stacks, usually one
+  std::string name;           // in arguments: a path, a hub name, or a generated name
+  std::string layout;         // path of the layout file, or empty
+  bool is_remote = false;     // read from the hub without caching
   std::vector<std::string> warnings = {};
 };
 
-/// What every run has in common: who may stop it, the hub, and where warnings go.
+/// Returns the settings that all runs share: stop token, hub access and warnings.
 Session session_of(const Waiter& waiter, std::vector<std::string>& warnings);
 
 }  // namespace attnscope::python

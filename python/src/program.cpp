@@ -1,4 +1,4 @@
-// The command line, for the program that a wheel brings.
+// The command line, for the program that a wheel installs.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -19,7 +19,7 @@ void bind_program(nb::module_& module) {
         texts.push_back(nullptr);
         return run_command_line(static_cast<int>(words.size()), texts.data());
       },
-      nb::arg("words"), "What the program does with these words, its name first; its exit code.");
+      nb::arg("words"), "Run the program with these arguments. Return its exit code.");
 }
 
 }  // namespace attnscope::python

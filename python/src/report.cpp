@@ -1,4 +1,4 @@
-// A report as Python sees it: its texts, its rows as dicts, its columns as arrays and for Arrow.
+// Bindings of reports: texts, rows as dicts, columns as arrays, and export to Arrow.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -19,7 +19,7 @@
 namespace attnscope::python {
 namespace {
 
-/// An array of somebody's numbers, which `owner` keeps alive. It cannot be written to.
+/// Returns a read-only array over memory that `owner` keeps alive.
 template <class T>
 nb::object array_of(const T* data, const std::vector<std::int64_t>& shape, nb::handle owner) {
   const std::vector<std::size_t> sizes(shape.begin(), shape.end());
@@ -93,7 +93,7 @@ nb::object buffer_of(const Column& column, nb::handle owner) {
   }
 }
 
-/// The buffers of a column as arrays; attnscope/_columns.py makes an array of Python's of them.
+/// Returns the buffers of a column as arrays. attnscope/_columns.py combines them into one array.
 nb::dict column_dict(const Column& column, nb::handle owner) {
   nb::dict out;
   out["type"] = type_name(column.type);
@@ -117,7 +117,7 @@ std::string report_text(const TableReport& self, const std::string& format, int 
     send(self.report(), *known.make({.width = width}, out));
     return std::move(out).str();
   }
-  throw Error(ErrorKind::usage, format, "no such format");
+  throw Error(ErrorKind::usage, format, "unknown format");
 }
 
 nb::list skipped_list(const TableReport& self) {
@@ -137,7 +137,7 @@ const Column& column_at(const TableReport& self, std::size_t index) {
 }  // namespace
 
 void bind_report(nb::module_& module) {
-  nb::class_<TableReport>(module, "Report", "What a command found.")
+  nb::class_<TableReport>(module, "Report", "The result of a command.")
       .def_prop_ro("command", [](const TableReport& self) { return self.report().command; })
       .def_prop_ro("notes",
                    [](const TableReport& self) {

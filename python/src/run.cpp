@@ -1,4 +1,4 @@
-// Commands, and items of them, that run on open models.
+// Runs commands, and single work items of them, on open models.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -35,12 +35,12 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Computes items through an executor of Python's: its call takes the name of a model, the text of
-/// an item and a function that tells whether to stop, waits, and gives the text of the outcomes, or
-/// None where it was stopped.
+/// Computes items through a Python executor. Its call takes the name of a model, the text of an
+/// item and a function that returns whether to stop. It waits, and returns the text of the
+/// outcomes, or None if it was stopped.
 class Elsewhere {
  public:
-  /// `models`: how arguments would name the models of the run.
+  /// `models`: the names of the run's models, as in arguments.
   Elsewhere(PyObject* call, Texts models) : call_(call), models_(std::move(models)) {}
 
   std::vector<Outcome> operator()(const WorkItem& item, const std::stop_token& stop) const {
@@ -52,31 +52,31 @@ class Elsewhere {
   }
 
  private:
-  PyObject* call_;  // that the caller of the run keeps
+  PyObject* call_;  // kept alive by the caller of the run
   Texts models_;
 };
 
-/// All of a run: it is shared with the thread that works, which may outlive the call.
+/// The state of a run. It is shared with the working thread, which may outlive the call.
 struct Run {
   const Command* command = nullptr;
   ArgumentTexts arguments;
-  std::map<std::string, std::vector<Model>> models = {};  // stacks of those open, by their names
+  std::map<std::string, std::vector<Model>> models = {};  // stacks of open models, by name
 
   std::shared_ptr<RunFiles> files = {};
 
-  PyObject* elsewhere = nullptr;  // what computes its items; null: this process
+  PyObject* elsewhere = nullptr;  // computes items; null: this process
 
   ReportCollector rows = {};
-  std::ostringstream own = {};                            // what a command without rows writes
-  std::map<std::string, std::ostringstream> beside = {};  // files, by their paths
+  std::ostringstream own = {};                            // output of a command without rows
+  std::map<std::string, std::ostringstream> beside = {};  // other files, by path
   Texts warnings = {};
-  Texts notes = {};  // of a command without rows
+  Texts notes = {};  // only for a command without rows
 };
 
-/// A JSON string, which is one of Python's too.
+/// Returns a JSON string literal, which is also a Python literal.
 std::string quoted(const std::string& text) { return json_text(Value(text)); }
 
-/// attnscope.spectrum("MODEL", per_head=True): how Python runs a command.
+/// Returns the Python call that runs a command: attnscope.spectrum("MODEL", per_head=True).
 std::string call_text(const Command& command, const ArgumentTexts& arguments) {
   Texts models, others;
   for (const auto& [name, text] : arguments) {
@@ -93,7 +93,7 @@ std::string call_text(const Command& command, const ArgumentTexts& arguments) {
   return "attnscope." + command.name + "(" + words + join(others) + ")";
 }
 
-/// Reports and pages are given to Python, which writes them where it likes.
+/// Excludes `out`, because Python receives the report or page and writes it itself.
 std::vector<Parameter> file_parameters(const Command& command) {
   std::vector<Parameter> parameters = command.parameters;
   std::erase_if(parameters, [](const Parameter& parameter) { return parameter.name == "out"; });
@@ -139,7 +139,7 @@ void work(Run& run, const Waiter& waiter) {
   }
 }
 
-/// The bytes of a file as an array, without a copy.
+/// Returns the bytes of a file as an array, without a copy.
 nb::object bytes_array(std::ostringstream stream) {
   auto text = std::make_unique<std::string>(std::move(stream).str());
   const std::size_t size = text->size();
@@ -173,7 +173,7 @@ nb::dict run_command(const std::string& name, ArgumentTexts arguments,
   return out;
 }
 
-/// The outcomes of one item, of its model that is open here.
+/// Computes one item of an open model and returns the text of its outcomes.
 std::string compute_here(const std::string& item, const OpenModel& open, int threads) {
   struct Work {
     WorkItem item;
@@ -198,13 +198,13 @@ std::string compute_here(const std::string& item, const OpenModel& open, int thr
 }  // namespace
 
 void bind_run(nb::module_& module) {
-  nb::class_<RunFiles>(module, "RunFiles", "What a run reads, and where it writes.")
+  nb::class_<RunFiles>(module, "RunFiles", "The input and output files of a run.")
       .def(
           "check_output",
           [](const RunFiles& files, const std::string& path) { files.check_output("path", path); },
-          nb::arg("path"), "Raises UsageError where it is a file that the run read.");
+          nb::arg("path"), "Raise UsageError if the path is an input file of the run.");
   module.def("compute_item", &compute_here, nb::arg("item"), nb::arg("model"), nb::arg("threads"),
-             "The text of the outcomes of a work item.");
+             "Compute a work item and return its serialized outcomes.");
   module.def(
       "run", &run_command, nb::arg("command"), nb::arg("arguments"), nb::arg("models"),
       nb::arg("show_progress").none(), nb::arg("elsewhere").none(),
@@ -213,7 +213,7 @@ void bind_run(nb::module_& module) {
           "collections.abc.Mapping[str, OpenModel], show_progress: collections.abc.Callable[..., "
           "None] | None, elsewhere: collections.abc.Callable[[str, str, "
           "collections.abc.Callable[[], bool]], str | None] | None) -> dict[str, typing.Any]"),
-      "Runs a command with texts for its parameters. `models`: open ones, by their names.");
+      "Run a command with texts as parameters. `models`: the open models, by name.");
 }
 
 }  // namespace attnscope::python

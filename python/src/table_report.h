@@ -1,4 +1,4 @@
-// A report that Python holds, and its columns, which are made when they are first asked for.
+// A report held by Python, and its columns, which are made on first use.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace attnscope::python {
 
-/// Never changes, so that threads may share it.
+/// Immutable, so threads can share it.
 class TableReport {
  public:
   explicit TableReport(Report report)

@@ -1,4 +1,4 @@
-"""The package where nothing is but pip: NumPy is all that came with it, and it works."""
+"""Test of the package in an environment with only pip and NumPy."""
 
 import importlib.metadata
 import pathlib

@@ -1,4 +1,4 @@
-"""Where tests find models and the command line."""
+"""Fixtures: models and the command-line program."""
 
 import os
 import pathlib
@@ -21,9 +21,9 @@ def llama() -> str:
 
 @pytest.fixture(scope="session")
 def program() -> str:
-    """The command line that results are held against."""
+    """Return the path of the program whose results are the expected ones."""
     built = os.environ.get("ATTNSCOPE_PROGRAM", str(ROOT / "build/release/attnscope"))
     found = shutil.which(built)
     if found is None:
-        pytest.skip(f"no program at {built}: ./dev build makes it")
+        pytest.skip(f"no program at {built}: run ./dev build")
     return found

@@ -1,4 +1,4 @@
-"""A live module without PyTorch: what `asc.attention` asks of one, and nothing else."""
+"""A minimal live module without PyTorch, with only the interface that `asc.attention` needs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ Array = NDArray[Any]
 
 
 def softmax_maps(*shape: int, causal: bool = False, seed: int = 0) -> Array:
-    """Weights (..., T, S) whose rows sum to 1, float32."""
+    """Return float32 weights (..., T, S) whose rows sum to 1."""
     scores = 2 * np.random.default_rng(seed).standard_normal(shape)
     if causal:
         scores = np.where(np.tril(np.ones(shape[-2:], bool)), scores, -np.inf)
@@ -27,7 +27,7 @@ class Handle:
 
 
 class Module:
-    """Calls hooks as PyTorch's modules do: with its keywords, in place of its output."""
+    """Calls forward hooks like PyTorch modules: with keyword arguments, and a returned value replaces the output."""
 
     def __init__(self, **parts: "Module | Sequence[Module]") -> None:
         self.parts = parts
@@ -69,7 +69,7 @@ class Module:
 
 
 class Attention(Module):
-    """Gives the same maps at each call, cut to the sequences that it is given."""
+    """Returns the same maps at each call, for as many sequences and tokens as the input has."""
 
     def __init__(self, maps: Array) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Attention(Module):
 
 
 class Layer(Module):
-    """What holds an attention module hands on its maps."""
+    """A module that contains an attention module and returns its maps."""
 
     def __init__(self, attention: Attention) -> None:
         super().__init__(attn=attention)
@@ -95,7 +95,7 @@ class Layer(Module):
 
 
 class Model(Module):
-    """`lists`: of each list of layers by its name, their attention."""
+    """A model. `lists`: the attention modules of each list of layers, by name."""
 
     def __init__(self, **lists: list[Attention]) -> None:
         self.layers = {name: [Layer(one) for one in parts] for name, parts in lists.items()}

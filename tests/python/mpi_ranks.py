@@ -1,4 +1,4 @@
-"""Run by all ranks of an MPI job: says whether a run by workers on other ranks is the same."""
+"""Run by all ranks of an MPI job: prints whether workers on other ranks give the same results."""
 
 import os
 import sys

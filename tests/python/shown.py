@@ -1,4 +1,4 @@
-"""What every command can be asked, from the descriptions; and every way to show a table."""
+"""Possible keywords of every command, from the descriptions, and checks of every display of a table."""
 
 import itertools
 import json
@@ -43,7 +43,7 @@ REFUSED = {
         "encoder-decoder",
     ),
 }
-"""Where not every value of a type has a meaning, and what is said of it."""
+"""Keywords that are refused for all models here, with a part of the error message."""
 
 BY_TYPE: dict[str, list[Any]] = {
     "flag": [True],
@@ -56,11 +56,11 @@ BY_TYPE: dict[str, list[Any]] = {
     "bins": [7, "fd"],
     "range": [(-0.5, 0.5)],
 }
-"""Values of parameters that are of such a type; of the others a name or a file must be there."""
+"""Values of parameters by type. Parameters of other types need names or existing files."""
 
 
 def layout_of_llama(folder: pathlib.Path) -> str:
-    """A layout file that describes the example of Llama as its config.json does."""
+    """Write a layout file equivalent to the config.json of the example Llama."""
     layout = json.loads((ROOT / "tests/data/layouts/llama.json").read_text())
     sizes = {"layers": 6, "heads": 6, "kv_heads": 2, "head_dim": 32, "width": 192}
     sizes |= {"intermediate_size": 512, "vocabulary": 1024, "context": 256}
@@ -72,7 +72,7 @@ def layout_of_llama(folder: pathlib.Path) -> str:
 
 
 def tokens_file(folder: pathlib.Path) -> str:
-    """A shard of token ids: 256 numbers, of which the first three count, and then the ids."""
+    """Write a token-id shard: a header of 256 numbers, of which the first three count, and then the ids."""
     ids = (np.arange(400) % 30 + 1).astype("<u2")
     head = np.zeros(256, dtype="<i4")
     head[:3] = 20240520, 1, len(ids)
@@ -82,11 +82,11 @@ def tokens_file(folder: pathlib.Path) -> str:
 
 
 def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
-    """Values of parameters that only their names tell apart."""
+    """Return values of parameters that only their names distinguish."""
     text_file = folder / "text.txt"
     text_file.write_text((TEXT + "\n") * 30)
     mask = folder / "mask.txt"
-    mask.write_text("01011\n")  # of the token ids below
+    mask.write_text("01011\n")  # for the token ids below
     store = str(folder / "rows.sqlite")
     asc.spectrum(llama, matrix="q", store=store)
     asc.weights(llama, matrix="q", layers=0, store=store)
@@ -122,7 +122,7 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
 
 
 def models_of_each_kind(llama: str) -> list[list[asc.Model]]:
-    """Between them they have every matrix: plain, with experts, with shared ones, with latents, with gated heads; and inputs."""
+    """Return models that together have every matrix (dense, MoE, shared experts, MLA, gated heads) and every input."""
     tiny = ROOT / "tests/data/forward"
     others = ["phimoe", "granitemoeshared", "deepseek_v3", "qwen3_next-kernel", "../stacks/vit", "../stacks/wav2vec2"]
     others += ["../encoder_decoders/t5", "../stacks/clip"]
@@ -130,9 +130,9 @@ def models_of_each_kind(llama: str) -> list[list[asc.Model]]:
 
 
 def options(command: dict[str, Any], named: dict[str, list[Any]]) -> Iterator[Keywords]:
-    """Every keyword of a command with every kind of value, one at a time."""
+    """Yield every keyword of a command with every kind of value, one at a time."""
     for name, parameter in _describe.parameters(command["name"]).items():
-        if parameter["type"] == "models" or name == "remote":  # which only the hub takes
+        if parameter["type"] == "models" or name == "remote":  # only for hub models
             continue
         values = [True] if parameter["implied_text"] else []
         if parameter["choices"]:
@@ -147,7 +147,7 @@ def options(command: dict[str, Any], named: dict[str, list[Any]]) -> Iterator[Ke
 
 
 def contexts(command: dict[str, Any], named: dict[str, list[Any]]) -> list[Keywords]:
-    """What may have to stand beside a keyword for it to have a meaning."""
+    """Return combinations of other keywords that a keyword may need."""
     parameters = _describe.parameters(command["name"])
     needed = {"layer": 0, "matrix": "q", "file": named["file"][0]}
     base = {name: needed[name] for name in needed if name in parameters and parameters[name]["needed"]}
@@ -166,11 +166,11 @@ def described_fields(command: str) -> set[str]:
     return {field["name"] for kind in _describe.command(command)["kinds"] for field in kind["fields"]}
 
 
-_plotted: set[tuple[str, ...]] = set()  # Altair takes its time to check a chart
+_plotted: set[tuple[str, ...]] = set()  # charts that were already checked, because Altair's checks are slow
 
 
 def show(table: asc.Table) -> None:
-    """In every way that there is."""
+    """Check every display and conversion of a table."""
     assert repr(table) == str(table) and repr(table).strip()
     assert "<div>" in table._repr_html_()
     rows = list(table)

@@ -1,4 +1,4 @@
-"""Measures of arrays that are in memory."""
+"""Analyses of arrays in memory."""
 
 import pathlib
 from fractions import Fraction
@@ -34,7 +34,7 @@ def test_small_singular_values_of_float64() -> None:
     assert asc.spectrum(array.astype("float32"))[0]["numerical_rank"] == 31
 
 
-def test_views_are_read_where_they_lie() -> None:
+def test_views() -> None:
     whole = matrix(80, 120)
     for view in (whole.T, whole[::2, ::3], whole[::-1], np.asfortranarray(whole)):
         found = asc.spectrum(view, values=True)["singular_values"][0]
@@ -48,7 +48,7 @@ def test_ranks_and_thresholds() -> None:
     assert row["energy_at_rank"]["1"] == pytest.approx(4 / 6)
 
 
-def test_what_has_no_meaning() -> None:
+def test_unsupported_keywords_and_shapes() -> None:
     with pytest.raises(TypeError, match="per_head"):
         asc.spectrum(matrix(), per_head=True)
     with pytest.raises(ValueError, match="two axes"):
@@ -85,7 +85,7 @@ def test_torch() -> None:
             asc.spectrum(strange)
 
 
-def test_whatever_numpy_takes() -> None:
+def test_everything_that_numpy_accepts() -> None:
     numbers: list[list[float]] = [[3, 0, 0], [0, 4, 0.5]]
     expected = asc.spectrum(np.array(numbers)).to_json()
     alike: list[Any] = [
@@ -108,7 +108,7 @@ def test_whatever_numpy_takes() -> None:
     assert asc.attention_rank([[[1.0, 0.0], [0.5, 0.5]]]).tolist() == [2]
 
 
-def test_what_is_no_array(gpt2: str) -> None:
+def test_values_that_are_not_arrays(gpt2: str) -> None:
     refused: list[tuple[Any, str]] = [
         (3, "two axes"),
         ([1.0, 2.0], "two axes"),
@@ -116,9 +116,9 @@ def test_what_is_no_array(gpt2: str) -> None:
         (None, "not NoneType"),
         ({"weight": [[1.0]]}, "not dict"),
         (object(), "not object"),
-        ([[1.0, 2.0], [3.0]], "rows of one length"),
+        ([[1.0, 2.0], [3.0]], "rows of equal length"),
         ([["1", "2"]], "not <U1"),
-        (np.array([["1", 2.0]], dtype=object), "not texts"),
+        (np.array([["1", 2.0]], dtype=object), "not strings"),
         (np.array([[1.0, {}]], dtype=object), "not 'dict'"),
         (np.eye(2) * 1j, "not complex128"),
         (np.zeros((2, 2), dtype="M8[s]"), "not datetime64"),
@@ -129,7 +129,7 @@ def test_what_is_no_array(gpt2: str) -> None:
         with pytest.raises((TypeError, ValueError), match=message) as error:
             asc.spectrum(value)
         assert "\n" not in str(error.value)
-    with pytest.raises(TypeError, match="maps: a matrix of numbers is needed, not NoneType"):
+    with pytest.raises(TypeError, match="maps: expected a matrix of numbers, not NoneType"):
         asc.attention_rank(None)
     with pytest.raises(TypeError, match="not int"):
         asc.open(3)
@@ -137,6 +137,6 @@ def test_what_is_no_array(gpt2: str) -> None:
         asc.spectrum([gpt2, 3])
 
 
-def test_the_names_of_models_are_no_arrays(gpt2: str) -> None:
+def test_model_names_are_not_arrays(gpt2: str) -> None:
     for names in (np.str_(gpt2), gpt2.encode(), [np.str_(gpt2)], pathlib.Path(gpt2)):
         assert len(asc.spectrum(names, matrix="q")) == 6

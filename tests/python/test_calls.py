@@ -1,4 +1,4 @@
-"""Keywords, errors, arrays beside rows, pages."""
+"""Keywords, errors, additional arrays, pages."""
 
 import inspect
 import json
@@ -33,11 +33,11 @@ def test_keywords_are_described(gpt2: str) -> None:
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"per_head": 1}, "per_head: True or False"),
-        ({"layers": 1.5}, "layers: an int"),
+        ({"per_head": 1}, "per_head: expected True or False"),
+        ({"layers": 1.5}, "layers: expected an int"),
         ({"energy": "much"}, "energy"),
-        ({"threads": True}, "threads: an int"),
-        ({"matrix": [1]}, "matrix: a name"),
+        ({"threads": True}, "threads: expected an int"),
+        ({"matrix": [1]}, "matrix: expected a name"),
     ],
 )
 def test_wrong_values(gpt2: str, keywords: dict[str, Any], message: str) -> None:
@@ -46,23 +46,23 @@ def test_wrong_values(gpt2: str, keywords: dict[str, Any], message: str) -> None
 
 
 @pytest.mark.parametrize("keep", [1.5, "1.5"])
-def test_amounts_are_numbers_or_texts(gpt2: str, keep: float | str) -> None:
+def test_amounts_as_numbers_or_texts(gpt2: str, keep: float | str) -> None:
     with pytest.raises(asc.UsageError, match="a share above 0"):
         asc.open(gpt2).plan(by="width", keep=keep)
 
 
-def test_tokens_are_texts_or_ids(gpt2: str) -> None:
+def test_tokens_as_texts_or_ids(gpt2: str) -> None:
     model = asc.open(gpt2)
     by_text = model.predict("To be, or not to", attribution=True, token=" be")
     token = by_text.models[0]["attributed"]["token"]
     assert token["text"] == " be"
     by_id = model.predict("To be, or not to", attribution=True, token=token["id"])
     assert by_id.models == by_text.models
-    with pytest.raises(TypeError, match="token: a str, or an int for a token id"):
+    with pytest.raises(TypeError, match="token: expected a str, or an int for a token id"):
         model.predict("To be", attribution=True, token=1.5)  # type: ignore[arg-type]
 
 
-def test_errors_are_those_of_the_exit_codes(gpt2: str, tmp_path: Any) -> None:
+def test_errors_correspond_to_exit_codes(gpt2: str, tmp_path: Any) -> None:
     assert [kind for kind, _ in _core.error_kinds()] == [
         "usage", "io", "format", "unsupported", "numerical",
     ]
@@ -81,7 +81,7 @@ def test_errors_are_those_of_the_exit_codes(gpt2: str, tmp_path: Any) -> None:
     assert config.value.hint is not None
 
 
-def test_a_model_of_nothing_finite(tmp_path: Any) -> None:
+def test_weights_without_finite_values(tmp_path: Any) -> None:
     with pytest.raises(asc.NumericalError, match="NaN"):
         asc.spectrum(np.full((3, 4), np.nan, dtype=np.float32))
 
@@ -90,7 +90,7 @@ def test_maps_as_arrays(gpt2: str) -> None:
     model = asc.open(gpt2)
     maps = model.attention(TEXT, maps=True).arrays["attentions"]
     layers, heads, length, _ = maps.shape
-    assert layers == model.facts["layers"] and heads == model.facts["heads"]
+    assert layers == model.info["layers"] and heads == model.info["heads"]
     np.testing.assert_allclose(maps.sum(axis=-1), 1, atol=1e-5)
     run = model.predict(TEXT, save=True).arrays
     np.testing.assert_array_equal(run["attentions"], maps)
@@ -98,7 +98,7 @@ def test_maps_as_arrays(gpt2: str) -> None:
     assert run["hidden_states"].shape[:2] == (layers + 1, length)
 
 
-def test_files_appear_whole(gpt2: str, tmp_path: Any) -> None:
+def test_files_are_written_atomically(gpt2: str, tmp_path: Any) -> None:
     asc.open(gpt2).attention(TEXT, maps=tmp_path / "maps.safetensors")
     assert [path.name for path in tmp_path.iterdir()] == ["maps.safetensors"]
     with pytest.raises(asc.IoError, match="nowhere/maps.safetensors: cannot write") as failed:
@@ -106,7 +106,7 @@ def test_files_appear_whole(gpt2: str, tmp_path: Any) -> None:
     assert failed.value.file == str(tmp_path / "nowhere/maps.safetensors")
 
 
-def test_a_file_is_written_where_a_link_leads(gpt2: str, tmp_path: pathlib.Path) -> None:
+def test_symbolic_links_are_followed(gpt2: str, tmp_path: pathlib.Path) -> None:
     file, link = tmp_path / "maps.safetensors", tmp_path / "link"
     file.write_bytes(b"before")
     link.symlink_to(file)
@@ -119,7 +119,7 @@ def test_a_file_is_written_where_a_link_leads(gpt2: str, tmp_path: pathlib.Path)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_a_pipe_is_written_to(gpt2: str, tmp_path: pathlib.Path) -> None:
+def test_pipes_are_written_directly(gpt2: str, tmp_path: pathlib.Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as pool:
@@ -137,12 +137,12 @@ def test_report(gpt2: str, tmp_path: Any) -> None:
     assert "<iframe srcdoc=" in page._repr_html_()
 
 
-def test_models_are_pickled_by_their_path(gpt2: str) -> None:
+def test_models_are_pickled_by_path(gpt2: str) -> None:
     model = pickle.loads(pickle.dumps(asc.open(gpt2)))
     assert model.name == "shakespeare-gpt2"
 
 
-def test_open_models_are_not_opened_again(gpt2: str, tmp_path: Any) -> None:
+def test_open_models_are_not_reopened(gpt2: str, tmp_path: Any) -> None:
     import shutil
 
     copy = shutil.copytree(gpt2, tmp_path / "model")
@@ -154,7 +154,7 @@ def test_open_models_are_not_opened_again(gpt2: str, tmp_path: Any) -> None:
 
 
 def scaled(folder: Any, factor: float) -> None:
-    """Puts a model of other weights where another one is: a new file, as programs save them."""
+    """Replace a checkpoint by one with scaled weights. As programs do, write a new file and rename it."""
     shape = {"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 5, "n_positions": 6}
     header, data = {}, b""
     for name, rows, cols in (
@@ -181,12 +181,12 @@ def norms(table: asc.Table) -> dict[str, float]:
     return dict(zip(table["model"], table["frobenius_norm"], strict=True))
 
 
-def test_models_of_one_path_are_what_each_was_opened_with(tmp_path: Any) -> None:
+def test_models_of_one_path_keep_their_files(tmp_path: Any) -> None:
     folder = tmp_path / "model"
     scaled(folder, 1)
     before = asc.open(folder)
     scaled(folder, 3)
-    # By another spelling, which leads to the same place.
+    # Another spelling of the same path.
     after = asc.open(tmp_path / "." / "model")
     again = asc.open(f"{folder}/../model")
     one = before.spectrum(matrix="q")["frobenius_norm"][0]
@@ -203,7 +203,7 @@ def test_models_of_one_path_are_what_each_was_opened_with(tmp_path: Any) -> None
         assert changed["relative_change"][0] == pytest.approx(2)
     three = norms(asc.spectrum([before, after, again], matrix="q"))
     assert list(three) == ["model", "model#2", "model#3"]
-    # The same object is one model, and a path is what lies there now.
+    # The same object is one model. A path refers to the file that is there now.
     assert list(norms(asc.spectrum([before, before], matrix="q"))) == ["model"]
     scaled(folder, 5)
     assert sorted(norms(asc.spectrum([before, folder, after], matrix="q")).values()) == [
@@ -213,7 +213,7 @@ def test_models_of_one_path_are_what_each_was_opened_with(tmp_path: Any) -> None
     ]
 
 
-def test_a_name_of_a_second_model_is_no_other_path(tmp_path: Any) -> None:
+def test_name_of_a_second_model_is_not_an_existing_path(tmp_path: Any) -> None:
     folder = tmp_path / "model"
     scaled(folder, 1)
     scaled(tmp_path / "model#2", 7)
@@ -227,7 +227,7 @@ def test_a_name_of_a_second_model_is_no_other_path(tmp_path: Any) -> None:
     }
 
 
-def test_replaced_files_are_not_sent_elsewhere(tmp_path: Any) -> None:
+def test_replaced_files_are_not_sent_to_workers(tmp_path: Any) -> None:
     folder = tmp_path / "model"
     scaled(folder, 1)
     model = asc.open(folder)
@@ -240,7 +240,7 @@ def test_replaced_files_are_not_sent_elsewhere(tmp_path: Any) -> None:
             model.spectrum(matrix="q", executor=executor)
 
 
-def test_the_layout_of_an_open_model_describes_no_other(llama: str) -> None:
+def test_layout_of_an_open_model_applies_only_to_it(llama: str) -> None:
     data = pathlib.Path(__file__).parent.parent / "data"
     described = asc.open(data / "forward/gpt2", layout=data / "layouts/gpt2.json")
     with ThreadPoolExecutor(1) as executor:
@@ -255,8 +255,8 @@ def test_warnings(gpt2: str, tmp_path: Any) -> None:
         asc.open(gpt2)
 
 
-def test_import_needs_little() -> None:
-    """NumPy, and no library that a table is only given to."""
+def test_import_loads_only_numpy() -> None:
+    """Check that importing loads NumPy but no library that tables are only converted for."""
     code = (
         "import sys, numpy; before = set(sys.modules); import attnscope;"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
@@ -266,13 +266,13 @@ def test_import_needs_little() -> None:
     assert loaded - {"attnscope", "numpy"} <= sys.stdlib_module_names | {"__mp_main__"}
 
 
-def test_facts(gpt2: str, program: str) -> None:
+def test_info(gpt2: str, program: str) -> None:
     printed = subprocess.check_output([program, "info", gpt2, "--format", "json"])
-    facts = asc.open(gpt2).facts
-    assert facts["name"] == json.loads(printed)["models"][0]["name"]
+    info = asc.open(gpt2).info
+    assert info["name"] == json.loads(printed)["models"][0]["name"]
 
 
-def test_texts_that_cannot_be_passed_on(gpt2: str) -> None:
+def test_invalid_utf8_and_zero_bytes(gpt2: str) -> None:
     for call in (
         lambda: asc.open(b"\xff"),
         lambda: asc.spectrum("a\0b"),
@@ -284,7 +284,7 @@ def test_texts_that_cannot_be_passed_on(gpt2: str) -> None:
         assert "\n" not in str(error.value)
 
 
-def test_sizes_of_memory(gpt2: str) -> None:
+def test_memory_sizes(gpt2: str) -> None:
     model = asc.open(gpt2)
     expected = model.spectrum(matrix="q").to_json()
     sizes: list[Any] = [1 << 30, np.int64(1 << 30), "1G", "512MiB"]

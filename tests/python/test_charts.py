@@ -1,4 +1,4 @@
-"""Charts of tables are those of a report of the same runs."""
+"""Charts of tables are equal to those of a report of the same runs."""
 
 import json
 import pathlib
@@ -23,10 +23,10 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "composition": ("circuits", {"composition": True}),
     "attention": ("attention", {"text": TEXT}),
 }
-"""What a report runs, by what its page calls it."""
+"""The commands that a report runs, by their ids in the page."""
 
 OF_A_HEAD = ("head-energy", "head-among-heads")
-"""Charts of the head that a report chooses by its attention: a table without has another."""
+"""Charts of one head. A report selects it by attention, so a table without attention may select another."""
 
 Charts = dict[str, dict[str, Any]]
 
@@ -41,7 +41,7 @@ def of_report(tmp_path_factory: pytest.TempPathFactory, gpt2: str, llama: str, p
 
 
 @pytest.mark.parametrize("part", TABLES)
-def test_charts_are_those_of_a_report(part: str, of_report: Charts, gpt2: str, llama: str) -> None:
+def test_charts_equal_those_of_a_report(part: str, of_report: Charts, gpt2: str, llama: str) -> None:
     command, keywords = TABLES[part]
     charts = getattr(asc, command)([gpt2, llama], layers=range(3), **keywords).charts
     shared = [name for name in charts if not name.endswith(OF_A_HEAD)]
@@ -58,7 +58,7 @@ def test_charts_are_those_of_a_report(part: str, of_report: Charts, gpt2: str, l
         ({"by": "ranks", "keep": 0.8}, {"plan-ranks"}),
     ],
 )
-def test_of_a_plan(gpt2: str, tmp_path: pathlib.Path, asked: dict[str, Any], charts: set[str]) -> None:
+def test_charts_of_a_plan(gpt2: str, tmp_path: pathlib.Path, asked: dict[str, Any], charts: set[str]) -> None:
     book = tmp_path / "book.txt"
     book.write_text("".join(f"ROMEO:\nWhat light {line} through yonder window breaks?\n\n" for line in range(160)))
     fitted: dict[str, Any] = {"length": 64, "sequences": 12, "eval_sequences": 3, "probe_tokens": 64}

@@ -1,4 +1,4 @@
-"""Every command gives the same bytes of JSON and CSV as the command line."""
+"""Every command returns the same JSON and CSV bytes as the command line."""
 
 import pathlib
 import re
@@ -68,7 +68,8 @@ def printed(program: str, words: list[str]) -> str:
 def test_json_and_csv(
     name: str, keywords: dict[str, Any], words: list[str], gpt2: str, program: str
 ) -> None:
-    table = getattr(asc.open(gpt2), name)(**keywords)
+    model = asc.open(gpt2)
+    table = asc.info(model) if name == "info" else getattr(model, name)(**keywords)
     assert table.to_json() == printed(program, [name, gpt2, *words, "--format", "json"])
     assert table.to_csv() == printed(program, [name, gpt2, *words, "--format", "csv"])
 
@@ -89,7 +90,7 @@ OF_OTHER_INPUTS: list[tuple[str, str, dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("model", "name", "keywords", "words"), OF_OTHER_INPUTS)
-def test_images_sound_and_targets(
+def test_images_audio_and_targets(
     model: str, name: str, keywords: dict[str, Any], words: list[str], program: str
 ) -> None:
     path = str(DATA / model)
@@ -105,7 +106,7 @@ def test_images_sound_and_targets(
         ("stacks/whisper", "features", "--features", (4, 20)),
     ],
 )
-def test_arrays_in_place_of_files(
+def test_arrays_instead_of_files(
     model: str, keyword: str, option: str, shape: tuple[int, ...], program: str, tmp_path: pathlib.Path
 ) -> None:
     path = str(DATA / model)
@@ -119,13 +120,13 @@ def test_arrays_in_place_of_files(
     wrong: dict[str, Any] = {keyword: {"a": 1}}
     for given in (values, values.astype(np.float32), np.asfortranarray(values), values.tolist()):
         assert asc.attention(path, **(stack | {keyword: given})).to_json() == wanted
-    with pytest.raises(TypeError, match=f"{keyword}: a path or an array"):
+    with pytest.raises(TypeError, match=f"{keyword}: expected a path or an array"):
         asc.attention(path, **wrong)
-    with pytest.raises(TypeError, match="image: a path or an image"):
+    with pytest.raises(TypeError, match="image: expected a path or a Pillow image"):
         asc.attention(path, image=values)
 
 
-def test_an_image_of_pillow(program: str, tmp_path: pathlib.Path) -> None:
+def test_pillow_image(program: str, tmp_path: pathlib.Path) -> None:
     image = pytest.importorskip("PIL.Image").open(ODD)
     image.save(tmp_path / "image.png")
     path = str(DATA / "stacks/vit")
@@ -154,10 +155,10 @@ def test_plan_shrink_and_diff(llama: str, program: str, tmp_path: pathlib.Path) 
     smaller = tmp_path / "smaller"
     table = model.shrink(plan, text_file=text, folder=smaller)
     assert {row["change"] for row in table} == {"kept", "cut"}
-    assert asc.open(smaller).info().models[0]["intermediate_size"] == 300
+    assert asc.info(smaller).models[0]["intermediate_size"] == 300
     both = model.plan(**keywords | {"set": None}, by=["kv-heads", "layers"], kv_bytes="0.5")
     assert both.parameters["by"] == "kv-heads,layers" and sum(both.models[0]["plan"]["sizes"]) > 0
-    # Another width is nothing to compare; of the layers' attention nothing changed.
+    # MLP pruning changes the MLP, but not the attention of the layers.
     changed = asc.diff([llama, smaller], matrix="q")
     assert set(changed["relative_change"]) == {0.0}
 
@@ -181,7 +182,7 @@ def test_two_models(gpt2: str, llama: str, program: str) -> None:
 
 
 def test_system(program: str) -> None:
-    def but_free_memory(text: str) -> str:  # which differs from one moment to the next
+    def but_free_memory(text: str) -> str:  # free memory changes over time
         text, found = re.subn(r"\d+ MiB free", "... free", text)
         assert found == 1
         return text

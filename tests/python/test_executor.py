@@ -1,4 +1,4 @@
-"""Work in other processes gives the same rows to the byte, whatever happens to them."""
+"""Computation in other processes gives identical bytes, even if workers die."""
 
 import contextlib
 import itertools
@@ -71,7 +71,7 @@ def executor(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A model whose items take some 50 ms each."""
+    """Write a model whose items take about 50 ms each."""
     folder = tmp_path_factory.mktemp("wide")
     layers, width = 4, 768
     config = {
@@ -105,14 +105,14 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(("name", "keywords"), CASES)
-def test_rows_are_the_same(name: str, keywords: dict[str, Any], gpt2: str, executor: Any) -> None:
+def test_rows_are_equal(name: str, keywords: dict[str, Any], gpt2: str, executor: Any) -> None:
     model = asc.open(gpt2)
     here = getattr(model, name)(**keywords)
     elsewhere = getattr(model, name)(**keywords, executor=executor)
     assert elsewhere.to_json() == here.to_json()
 
 
-def test_ranks_of_plans_are_the_same(gpt2: str, executor: Any, tmp_path: pathlib.Path) -> None:
+def test_low_rank_plans_are_equal(gpt2: str, executor: Any, tmp_path: pathlib.Path) -> None:
     tokens = np.random.default_rng(3).integers(0, 40, 400).astype("<u2")
     shard = tmp_path / "text.bin"
     header = np.zeros(256, "<i4")
@@ -130,7 +130,7 @@ def test_two_models(gpt2: str, llama: str, executor: Any) -> None:
     assert asc.spectrum([gpt2, llama], matrix="q", executor=executor).to_json() == here.to_json()
 
 
-def test_maps_are_kept_too(gpt2: str, executor: Any) -> None:
+def test_maps_in_memory(gpt2: str, executor: Any) -> None:
     model = asc.open(gpt2)
     elsewhere = model.attention("To be", maps=True, executor=executor)
     here = model.attention("To be", maps=True)
@@ -138,7 +138,7 @@ def test_maps_are_kept_too(gpt2: str, executor: Any) -> None:
     assert (elsewhere.arrays["attentions"] == here.arrays["attentions"]).all()
 
 
-def test_one_store_collects(
+def test_one_store_collects_all_rows(
     gpt2: str, executor: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = asc.open(gpt2)
@@ -153,10 +153,10 @@ def test_one_store_collects(
     assert model.spectrum(matrix="q", store=store, executor=executor).to_json() == here
 
 
-def test_an_error_comes_back_as_it_is(
+def test_errors_of_workers_are_unchanged(
     gpt2: str, executor: Any, tmp_path: pathlib.Path
 ) -> None:
-    """The file is another one by the time that the workers open it."""
+    """Replace the file before workers open it."""
     folder = tmp_path / "model"
     shutil.copytree(gpt2, folder)
     model = asc.open(str(folder))
@@ -180,7 +180,7 @@ def test_an_error_comes_back_as_it_is(
     assert elsewhere.value.problem == here.value.problem
 
 
-def test_a_relative_path_is_found_from_other_folders(
+def test_relative_paths_in_other_working_folders(
     gpt2: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ProcessPoolExecutor(
@@ -192,7 +192,7 @@ def test_a_relative_path_is_found_from_other_folders(
 
 
 class Broken(Executor):
-    """Gives no results but errors of its own, at once or never."""
+    """An executor that returns no results: one future fails, the others never finish."""
 
     def __init__(self) -> None:
         self.futures: list[Future[Any]] = []
@@ -204,7 +204,7 @@ class Broken(Executor):
         return self.futures[-1]
 
 
-def test_an_error_of_one_item_cancels_the_others(gpt2: str) -> None:
+def test_error_of_one_item_cancels_the_others(gpt2: str) -> None:
     executor = Broken()
     with pytest.raises(ConnectionError, match="no worker"):
         asc.open(gpt2).spectrum(executor=executor)
@@ -214,7 +214,7 @@ def test_an_error_of_one_item_cancels_the_others(gpt2: str) -> None:
 def kill_in_the_middle(
     executor: Any, worker: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], int]:
-    """A worker is killed when three items are finished. Gives what counts those handed over."""
+    """Kill a worker after three finished items. Return a function that counts submitted items."""
     submit = executor.submit
     handed_over, finished = itertools.count(), itertools.count()
 
@@ -236,7 +236,7 @@ ALL: dict[str, Any] = {"matrix": ["q", "k", "v", "o", "qk", "ov"], "per_head": T
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
-def test_a_pool_whose_worker_is_killed(
+def test_pool_with_a_killed_worker(
     method: str, wide: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = asc.open(wide)
@@ -247,13 +247,13 @@ def test_a_pool_whose_worker_is_killed(
             assert model.spectrum(**ALL, executor=pool).to_json() == here
         with pytest.raises(BrokenProcessPool):
             pool.submit(int)
-        with pytest.warns(RuntimeWarning):  # a pool that was broken before serves all the same
+        with pytest.warns(RuntimeWarning):  # a pool that was already broken also works
             assert model.spectrum(matrix="q", executor=pool).to_json() == model.spectrum(
                 matrix="q"
             ).to_json()
 
 
-def test_dask_whose_worker_is_killed(wide: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dask_with_a_killed_worker(wide: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = asc.open(wide)
     here = model.spectrum(**ALL).to_json()
     with dask_executor() as executor:
@@ -266,7 +266,7 @@ def test_dask_whose_worker_is_killed(wide: str, monkeypatch: pytest.MonkeyPatch)
         assert executor._client.run(os.getpid) != workers
 
 
-def test_a_pool_whose_workers_all_die(gpt2: str) -> None:
+def test_pool_whose_workers_all_die(gpt2: str) -> None:
     with ProcessPoolExecutor(
         2, mp_context=get_context("spawn"), initializer=os._exit, initargs=(9,)
     ) as pool:
@@ -292,8 +292,8 @@ def test_mpi(gpt2: str) -> None:
     assert done.stdout == "the same\n", done.stderr
 
 
-def test_an_interrupt(wide: str) -> None:
-    """Of this process alone: workers that an interrupt ends too may leave a pool that cannot shut down."""
+def test_interrupt(wide: str) -> None:
+    """Interrupt only this process. An interrupt that also ends workers may leave a pool that cannot shut down."""
     code = textwrap.dedent("""
         import os, signal, sys
         from concurrent.futures import Future, ProcessPoolExecutor
@@ -327,12 +327,12 @@ def test_an_interrupt(wide: str) -> None:
     assert done.returncode == 0, done.stderr
     seconds, cancelled = done.stdout.split()
     assert float(seconds) < 1
-    assert int(cancelled) > 0  # all but what was done, begun, or next in line
+    assert int(cancelled) > 0  # all except finished, running and next items
 
 
 @pytest.mark.parametrize("gives", [None, "a text", 3])
 @pytest.mark.parametrize("in_a_future", [False, True])
-def test_what_is_no_outcome(gpt2: str, gives: Any, in_a_future: bool) -> None:
+def test_invalid_outcomes(gpt2: str, gives: Any, in_a_future: bool) -> None:
     class Odd(Executor):
         def submit(self, *_: Any, **__: Any) -> Any:
             future: Future[Any] = Future()
@@ -344,6 +344,6 @@ def test_what_is_no_outcome(gpt2: str, gives: Any, in_a_future: bool) -> None:
         asc.open(gpt2).spectrum(executor=Odd())
 
 
-def test_what_is_no_executor(gpt2: str) -> None:
-    with pytest.raises(TypeError, match="executor: one of concurrent.futures is needed, not int"):
+def test_invalid_executor(gpt2: str) -> None:
+    with pytest.raises(TypeError, match="executor: expected a concurrent.futures executor, not int"):
         asc.open(gpt2).spectrum(executor=3)  # type: ignore[arg-type]

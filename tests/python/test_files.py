@@ -1,4 +1,4 @@
-"""What calls write: never over what they read, whole, and as any file of the user's."""
+"""Files that calls write: inputs are never overwritten, writes are atomic, and file modes are the usual ones."""
 
 import os
 import pathlib
@@ -31,7 +31,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
 @pytest.mark.parametrize("is_open", [False, True])
-def test_models_are_kept(model: pathlib.Path, call: str, name: str, is_open: bool) -> None:
+def test_models_are_not_overwritten(model: pathlib.Path, call: str, name: str, is_open: bool) -> None:
     link = model.parent / "link"
     link.symlink_to(model / name)
     before = (model / name).read_bytes()
@@ -40,7 +40,7 @@ def test_models_are_kept(model: pathlib.Path, call: str, name: str, is_open: boo
     assert (model / name).read_bytes() == before
 
 
-def test_other_inputs_are_kept(gpt2: str, tmp_path: pathlib.Path) -> None:
+def test_other_inputs_are_not_overwritten(gpt2: str, tmp_path: pathlib.Path) -> None:
     book = tmp_path / "book"
     book.write_text(TEXT * 100)
     charts = tmp_path / "charts"
@@ -62,7 +62,7 @@ def test_endings_are_kept_to(gpt2: str, tmp_path: pathlib.Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_page_is_not_saved_over_its_model(model: pathlib.Path) -> None:
+def test_page_does_not_overwrite_its_model(model: pathlib.Path) -> None:
     page = asc.report(model, text=TEXT)
     before = (model / "config.json").read_bytes()
     with pytest.raises(asc.UsageError, match="is a file of the model 'model'"):
@@ -72,7 +72,7 @@ def test_a_page_is_not_saved_over_its_model(model: pathlib.Path) -> None:
     assert (model / "report.html").read_text() == page.html
 
 
-def test_files_are_as_any_other(tmp_path: pathlib.Path) -> None:
+def test_modes_links_and_devices(tmp_path: pathlib.Path) -> None:
     content: Any = memoryview(b"content")
     holder: Any = type("Bytes", (), {"data": content})()
     usual = tmp_path / "usual"

@@ -1,4 +1,4 @@
-"""A short run of the fuzzer, always of the same calls, in a process of its own."""
+"""A short run of the fuzzer with fixed calls, in a separate process."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A run ends within a second when it is interrupted, and leaves the interpreter to other threads."""
+"""An interrupt ends a run within a second, and other threads run during a run."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from time_limit import ENVIRONMENT
 
 
 def test_keyboard_interrupt() -> None:
-    """In a process of its own: the interrupt must not reach the runner of tests."""
+    """Use a separate process, so that the interrupt does not reach the test runner."""
     code = textwrap.dedent("""
         import os, signal, threading, time
         import numpy
@@ -45,7 +45,7 @@ def test_keyboard_interrupt() -> None:
     assert float(done.stdout) < 1
 
 
-def test_what_progress_raises_ends_the_run(gpt2: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exception_in_progress_ends_the_run(gpt2: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from attnscope import _progress
 
     class Failed(Exception):
@@ -57,11 +57,11 @@ def test_what_progress_raises_ends_the_run(gpt2: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(_progress.ProgressLine, "_show", fail)
     model = asc.open(gpt2)
     with pytest.raises(Failed):
-        for _ in range(5):  # a run may be over before its first word
+        for _ in range(5):  # a short run may end before it reports progress
             model.attention(induction=True, sequences=300, progress=True)
 
 
-def test_other_threads_run_meanwhile() -> None:
+def test_other_threads_run_during_a_run() -> None:
     array = np.random.default_rng(1).standard_normal((1500, 1500))
     counted = 0
     over = threading.Event()
@@ -88,7 +88,7 @@ def test_threads_share_a_model(gpt2: str) -> None:
     assert found == [expected] * 8
 
 
-def test_a_fork_can_run_too(gpt2: str) -> None:
+def test_forked_process_can_run(gpt2: str) -> None:
     model = asc.open(gpt2)
     expected = model.spectrum(matrix="q").to_json()
     child = os.fork()

@@ -1,4 +1,4 @@
-"""Attention maps of models that run elsewhere, with modules that are none of PyTorch's."""
+"""Attention maps of live modules and arrays, with modules that do not need PyTorch."""
 
 import base64
 import gzip
@@ -16,7 +16,7 @@ import attnscope as asc
 
 
 def same(one: asc.Table, other: asc.Table, apart_from: tuple[str, ...] = ()) -> None:
-    """Whether they have the same rows, but for the names of models."""
+    """Check that two tables have the same rows, except for the names of models."""
     assert one.columns == other.columns
     for ours, theirs in zip(one, other, strict=True):
         for name in {*ours} - {"model", *apart_from}:
@@ -24,15 +24,15 @@ def same(one: asc.Table, other: asc.Table, apart_from: tuple[str, ...] = ()) -> 
 
 
 def entropy(maps: Array) -> float:
-    """Of one map, in float64."""
+    """Return the entropy of one map, in float64."""
     weights = maps.astype(np.float64)
     return float(-(weights * np.log(np.where(weights > 0, weights, 1))).sum(-1).mean())
 
 
-# ---- Maps that a program has
+# ---- Maps as arrays --------
 
 
-def test_measures_are_those_of_numpy() -> None:
+def test_statistics_match_numpy() -> None:
     maps = softmax_maps(5, 3, 20, 20, causal=True)
     table = asc.attention(maps=[(0, maps)])
     heads = [row for row in table if row["head"] is not None]
@@ -51,7 +51,7 @@ def test_measures_are_those_of_numpy() -> None:
     assert (table.parameters["sequences"], table.parameters["length"]) == (5, 20)
 
 
-def test_batches_of_a_layer_are_added_up_and_layers_are_named() -> None:
+def test_batches_are_combined_and_layers_are_named() -> None:
     maps = softmax_maps(4, 2, 9, 9)
     whole = asc.attention(maps={0: maps, 1: maps})
     parts = asc.attention(maps=((layer, maps[at : at + 2]) for at in (0, 2) for layer in (0, 1)))
@@ -64,14 +64,14 @@ def test_batches_of_a_layer_are_added_up_and_layers_are_named() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
-def test_other_types_are_measured_as_they_are(dtype: str) -> None:
+def test_other_dtypes(dtype: str) -> None:
     maps = softmax_maps(1, 2, 30, 30).astype(dtype)
     row = asc.attention(maps=[(0, maps)])[0]
     assert row["entropy"] == pytest.approx(entropy(maps[0, 0]), abs=1e-6)
     assert row["learned_sink_mass"] == 0
 
 
-def test_axes_need_not_follow_each_other() -> None:
+def test_noncontiguous_axes() -> None:
     maps = softmax_maps(3, 2, 11, 11)
     last_first = np.ascontiguousarray(maps.transpose(3, 2, 1, 0)).transpose(3, 2, 1, 0)
     same(asc.attention(maps=[(0, maps)]), asc.attention(maps=[(0, last_first)]))
@@ -79,7 +79,7 @@ def test_axes_need_not_follow_each_other() -> None:
 
 
 @pytest.mark.parametrize("tokens", [slice(0, 8), slice(4, 12), slice(2, 10)])
-def test_padding_is_left_out_on_either_side(tokens: slice) -> None:
+def test_padding_on_either_side_is_excluded(tokens: slice) -> None:
     inner = softmax_maps(1, 2, 8, 8, causal=True)
     maps = np.full((1, 2, 12, 12), 1 / 12, np.float32)
     maps[:, :, tokens] = 0
@@ -89,7 +89,7 @@ def test_padding_is_left_out_on_either_side(tokens: slice) -> None:
     same(asc.attention(maps=[(0, inner)]), asc.attention(maps=[(0, maps)], mask=mask))
 
 
-def test_sequences_of_different_lengths_have_the_mean_of_their_nulls() -> None:
+def test_baselines_are_averaged_over_sequence_lengths() -> None:
     maps = np.zeros((2, 1, 6, 6), np.float32)
     maps[0, 0] = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
     maps[1, 0, :4, :4] = maps[0, 0, :4, :4]
@@ -100,7 +100,7 @@ def test_sequences_of_different_lengths_have_the_mean_of_their_nulls() -> None:
     assert row["uniform_previous_token"] == pytest.approx(row["previous_token"], abs=1e-7)
 
 
-def test_maps_across_two_texts_have_a_stack_and_no_measures_of_places() -> None:
+def test_cross_attention_has_a_stack_and_no_position_statistics() -> None:
     own, across = softmax_maps(2, 2, 5, 5, causal=True), softmax_maps(2, 2, 5, 9)
     masks = np.array([[1] * 5, [1] * 3 + [0] * 2]), np.array([[1] * 9, [1] * 6 + [0] * 3])
     across[1, :, :, 6:] = 0
@@ -118,14 +118,14 @@ def test_maps_across_two_texts_have_a_stack_and_no_measures_of_places() -> None:
     assert len(padded.charts) > 0
 
 
-def test_sinks_may_take_a_part() -> None:
+def test_learned_sinks() -> None:
     maps = 0.75 * softmax_maps(1, 1, 6, 6)
     with pytest.raises(asc.NumericalError, match="sum to 0.75, not to 1.*sinks allows"):
         asc.attention(maps=[(0, maps)])
     assert asc.attention(maps=[(0, maps)], sinks=True)[0]["learned_sink_mass"] == pytest.approx(0.25)
 
 
-def test_what_are_no_maps_is_refused() -> None:
+def test_invalid_maps() -> None:
     maps = softmax_maps(1, 2, 4, 4)
     holed = maps.copy()
     holed[0, 1, 2, 3] = np.nan
@@ -134,14 +134,14 @@ def test_what_are_no_maps_is_refused() -> None:
     with pytest.raises(asc.NumericalError, match="query 0: the weights sum to 2, not to 1"):
         asc.attention(maps=[(0, 2 * maps)])
     wrong: list[tuple[Any, type[Exception], str]] = [
-        ([], ValueError, "there are none"),
-        ([(0, maps[0, 0])], ValueError, r"\(..., H, T, S\) is needed, not \(4, 4\)"),
-        ([(0, maps[:, :, :3])], ValueError, "3 queries and 4 keys"),
+        ([], ValueError, "no maps given"),
+        ([(0, maps[0, 0])], ValueError, r"expected shape \(..., H, T, S\), not \(4, 4\)"),
+        ([(0, maps[:, :, :3])], ValueError, "3 queries but 4 keys"),
         ([(0, maps.astype(int))], TypeError, "real numbers"),
-        ([(0, maps), (0, maps[:, :1])], ValueError, "1 heads, where there were 2"),
+        ([(0, maps), (0, maps[:, :1])], ValueError, "1 heads, but earlier maps have 2"),
         ([maps], TypeError, "pairs"),
-        ([(-1, maps)], TypeError, "a number from 0 or a name"),
-        ([(0, "map")], TypeError, "an array is needed"),
+        ([(-1, maps)], TypeError, "a layer number from 0 or a layer name"),
+        ([(0, "map")], TypeError, "expected an array"),
         (maps, TypeError, "pairs"),
     ]
     for given, kind, words in wrong:
@@ -150,13 +150,13 @@ def test_what_are_no_maps_is_refused() -> None:
     for mask, words in ((np.ones((2, 4)) * [1, 1, 1, 0], "2 sequences"), (np.zeros((1, 4)), "no tok")):
         with pytest.raises(ValueError, match=words):
             asc.attention(maps=[(0, maps)], mask=mask)
-    with pytest.raises(TypeError, match="heatmap has no meaning"):
+    with pytest.raises(TypeError, match="heatmap: not supported"):
         asc.attention(maps=[(0, maps)], heatmap=(0, 0))
-    with pytest.raises(TypeError, match="mask has no meaning"):
+    with pytest.raises(TypeError, match="mask: only supported with"):
         asc.attention("a model", text="a", mask=maps)
 
 
-def test_a_store_goes_on_where_a_run_was_stopped(tmp_path: pathlib.Path, program: str) -> None:
+def test_store_resumes_a_stopped_run(tmp_path: pathlib.Path, program: str) -> None:
     layers = [softmax_maps(2, 2, 8, 8, seed=layer) for layer in range(3)]
     store = tmp_path / "rows.sqlite"
 
@@ -166,7 +166,7 @@ def test_a_store_goes_on_where_a_run_was_stopped(tmp_path: pathlib.Path, program
 
     with pytest.raises(KeyboardInterrupt):
         asc.attention(maps=some(), store=store)
-    # Of the second the run was perhaps stopped before it was measured.
+    # The run may have stopped before the second layer was analyzed.
     with sqlite3.connect(store) as rows:
         first = rows.execute("SELECT count(*) FROM items").fetchone()[0]
     assert first >= 1
@@ -177,14 +177,14 @@ def test_a_store_goes_on_where_a_run_was_stopped(tmp_path: pathlib.Path, program
     same(asc.export(str(store)), again)
 
 
-# ---- Live modules
+# ---- Live modules ---
 
 
 def attentions(count: int, *shape: int, **kind: Any) -> list[Attention]:
     return [Attention(softmax_maps(*shape, seed=seed, **kind)) for seed in range(count)]
 
 
-def test_a_module_gives_the_rows_of_its_maps() -> None:
+def test_module_gives_the_rows_of_its_maps() -> None:
     parts = attentions(3, 4, 2, 10, 10, causal=True)
     model = Model(layers=parts)
     tokens = np.zeros((4, 10), int)
@@ -193,16 +193,16 @@ def test_a_module_gives_the_rows_of_its_maps() -> None:
     assert table.models[0]["name"] == "fake" and table.models[0]["architecture"] == "Model"
     assert table.parameters["source"] == "inputs"
     assert [part.calls for part in parts] == [1, 1, 1]
-    assert any("waited for measuring" in note for note in table.notes)
+    assert any("waited for the analysis" in note for note in table.notes)
     for _, part in model.named_modules():
         assert part.hooks == []
-    # What the model gives is as it was.
+    # The output of the model is unchanged.
     assert model.outputs[0][1] is not None
     two = asc.attention(model, [{"tokens": tokens[:2]}, {"tokens": tokens[2:]}], layers=-1)
     assert set(two["layer"]) == {2}
 
 
-def test_a_mask_of_the_inputs_leaves_padding_out() -> None:
+def test_input_mask_excludes_padding() -> None:
     parts = attentions(1, 2, 2, 6, 6)
     parts[0].maps[1, :, :, 4:] = 0
     parts[0].maps[1] /= parts[0].maps[1].sum(-1, keepdims=True)
@@ -211,16 +211,16 @@ def test_a_mask_of_the_inputs_leaves_padding_out() -> None:
     same(table, asc.attention(maps=[(0, parts[0].maps)], mask=mask))
     longer = np.array([[1] * 7, [1] * 4 + [0] * 3])
     table = asc.attention(Model(layers=parts), {"tokens": mask, "attention_mask": longer})
-    assert any("padding was not left out" in note for note in table.notes)
+    assert any("padding was not excluded" in note for note in table.notes)
 
 
-def test_layers_have_the_numbers_and_stacks_of_their_lists() -> None:
+def test_layer_numbers_and_stacks() -> None:
     one, other, third = attentions(3, 1, 2, 5, 5)
     both = Model(encoder=[one, other], decoder=[third])
     table = asc.attention(both, {"tokens": np.zeros((1, 5), int)})
     assert [facts["stack"] for facts in table.models] == ["encoder", "decoder"]
     assert [facts["layers"] for facts in table.models] == [2, 1]
-    # One module that serves two layers.
+    # One module that is used by several layers.
     shared = Model(layers=[one])
     layer = shared.layers["layers"][0]
     shared.forward = lambda **inputs: [layer(**inputs) for _ in range(3)][-1]  # type: ignore[method-assign]
@@ -228,7 +228,7 @@ def test_layers_have_the_numbers_and_stacks_of_their_lists() -> None:
     assert sorted(set(table["layer"])) == [0, 1, 2]
 
 
-def test_training_is_as_it_was_even_where_the_model_raises() -> None:
+def test_training_mode_is_restored_after_an_exception() -> None:
     class Raises(Attention):
         def forward(self, **inputs: Any) -> Any:
             assert not self.training
@@ -243,12 +243,12 @@ def test_training_is_as_it_was_even_where_the_model_raises() -> None:
     assert part.hooks == []
 
 
-def test_a_module_without_maps_is_told_how_to_give_them() -> None:
+def test_module_without_maps() -> None:
     class Silent(Module):
         def forward(self, **inputs: Any) -> Any:
             return (np.zeros((1, 3, 4)), None)
 
-    with pytest.raises(asc.UnsupportedError, match="Silent gave no attention maps"):
+    with pytest.raises(asc.UnsupportedError, match="Silent returned no attention maps"):
         asc.attention(Silent(), {"tokens": np.zeros((1, 3), int)})
 
     class Config:
@@ -256,20 +256,20 @@ def test_a_module_without_maps_is_told_how_to_give_them() -> None:
 
     fast = Layer(attentions(1, 1, 1, 3, 3)[0])
     fast.config = Config()  # type: ignore[attr-defined]
-    with pytest.raises(asc.UnsupportedError, match=r'by sdpa.*set_attn_implementation\("eager"\)'):
+    with pytest.raises(asc.UnsupportedError, match=r'with sdpa.*set_attn_implementation\("eager"\)'):
         asc.attention(fast, {"tokens": np.zeros((1, 3), int)})
-    with pytest.raises(TypeError, match="inputs: what the module is to be called with"):
+    with pytest.raises(TypeError, match="inputs: missing"):
         asc.attention(fast)
 
 
-def test_a_layer_that_is_no_map_stops_the_run() -> None:
+def test_invalid_map_of_a_layer_stops_the_run() -> None:
     parts = attentions(4, 1, 2, 6, 6)
     parts[1].maps = parts[1].maps * 3
     with pytest.raises(asc.NumericalError, match=r"maps of layers\.1\.attn: sequence 0, head"):
         asc.attention(Model(layers=parts), {"tokens": np.zeros((1, 6), int)})
 
 
-def test_the_page_of_a_table_has_its_rows() -> None:
+def test_page_of_a_table() -> None:
     table = asc.attention(maps={"encoder.0": softmax_maps(1, 2, 8, 8)}, name="mine")
     html = table.page().html
     blocks = re.findall(r'<script type="application/gzip;base64"[^>]*>([^<]+)</script>', html)

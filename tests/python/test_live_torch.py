@@ -1,4 +1,4 @@
-"""Live modules of PyTorch and transformers, where these are installed."""
+"""Live modules of PyTorch and transformers, if these are installed."""
 
 import pathlib
 from typing import Any
@@ -22,10 +22,10 @@ def numbers(table: asc.Table, name: str) -> Any:
 
 
 def agree(live: asc.Table, known: list[asc.Table]) -> None:
-    """Rows of one run of several sequences, and those of a run of each.
+    """Compare a run of several sequences with one run per sequence.
 
-    Both compute maps in float32: a weight differs by some units of 2^-24 for each of the layers
-    before it, a sum over keys by as much, and by the key's distance or logarithm times that.
+    Both compute maps in float32. Each preceding layer contributes a weight error of some units of
+    2^-24. Sums over keys have the same error, times the key's distance or logarithm.
     """
     assert live["layer"].tolist() == known[0]["layer"].tolist()
     names = [name for name in known[0].columns if f"{name}_error" in known[0].columns]
@@ -40,7 +40,7 @@ def tokens(sequences: int, length: int) -> Any:
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_both_ways_agree(name: str) -> None:
+def test_live_module_matches_checkpoint(name: str) -> None:
     module = transformers.AutoModel.from_pretrained(
         FORWARD / name, attn_implementation="eager", dtype=torch.float32
     )
@@ -48,8 +48,8 @@ def test_both_ways_agree(name: str) -> None:
     live = asc.attention(module, {"input_ids": torch.tensor(ids)})
     model = asc.open(str(FORWARD / name))
     agree(live, [model.attention(tokens=row.tolist()) for row in ids])
-    assert live.models[0]["layers"] == model.facts["layers"]
-    assert live.models[0]["causal"] == model.facts["causal"]
+    assert live.models[0]["layers"] == model.info["layers"]
+    assert live.models[0]["causal"] == model.info["causal"]
 
 
 def test_padding_on_either_side() -> None:
@@ -68,7 +68,7 @@ def test_padding_on_either_side() -> None:
     agree(live, [model.attention(tokens=row) for row in kept])
 
 
-def test_an_architecture_of_its_own() -> None:
+def test_custom_architecture() -> None:
     class Mixer(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
@@ -133,7 +133,7 @@ def test_encoder_decoders_have_three_stacks() -> None:
     assert [row.get("entropy") for row in cross] == [row.get("entropy") for row in given]
 
 
-def test_half_precision_is_measured_as_it_is() -> None:
+def test_half_precision() -> None:
     maps = torch.softmax(torch.randn(1, 2, 40, 40), -1)
     for dtype in (torch.bfloat16, torch.float16):
         rounded = maps.to(dtype)
@@ -143,7 +143,7 @@ def test_half_precision_is_measured_as_it_is() -> None:
         assert np.allclose(given["entropy"][:2], entropy, atol=1e-9)
 
 
-def test_sdpa_is_told_how_to_be_switched() -> None:
+def test_sdpa_error_has_a_hint() -> None:
     module = transformers.AutoModel.from_pretrained(FORWARD / "gpt2", attn_implementation="sdpa")
     with pytest.raises(asc.UnsupportedError, match="set_attn_implementation"):
         asc.attention(module, torch.tensor(tokens(1, 4)))

@@ -1,4 +1,4 @@
-"""The pages of docs/notebooks, run as notebooks: what they show, and numbers of theirs by NumPy."""
+"""The pages of docs/notebooks, run as notebooks. Their displays are checked, and some numbers against NumPy."""
 
 import json
 import pathlib
@@ -24,11 +24,11 @@ BLOCKS = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 Array = NDArray[np.float64]
 Shown = dict[str, dict[str, Any]]
-"""What each block shows, by its last line: texts by their kinds."""
+"""The displays of each block, by its last line: texts by MIME type."""
 
 
 def run(page: str) -> Shown:
-    """The page's blocks of Python, one cell each, in a kernel at the root of the repository."""
+    """Run the page's Python blocks, one cell each, in a kernel at the root of the repository."""
     blocks = [block.rstrip() for block in BLOCKS.findall((PAGES / page).read_text())]
     cells = [nbformat.v4.new_code_cell(block) for block in blocks]
     notebook = nbformat.v4.new_notebook(cells=cells)
@@ -44,7 +44,7 @@ def run(page: str) -> Shown:
 
 
 def columns_of(shown: dict[str, Any]) -> list[str]:
-    """The headings of a table that is shown."""
+    """Return the column headings of a displayed table."""
     html = shown["text/html"].replace("<wbr>", "")
     return re.findall(r"<th [^>]*>([^<]*)</th>", html)
 
@@ -55,7 +55,7 @@ def is_chart(shown: dict[str, Any]) -> bool:
 
 
 def tensors(folder: str) -> dict[str, Array]:
-    """Of a folder's file, from bfloat16, the upper half of a float32."""
+    """Return the tensors of a folder's file. It is in bfloat16, the upper half of float32."""
     whole = (ROOT / folder / "model.safetensors").read_bytes()
     size = int.from_bytes(whole[:8], "little")
     header = json.loads(whole[8 : 8 + size])
@@ -72,7 +72,7 @@ def tensors(folder: str) -> dict[str, Array]:
 
 @pytest.fixture(scope="module")
 def gpt2_layer(gpt2: str) -> dict[str, Array]:
-    """W_Q, W_K, W_V and W_O of layer 0, a row for each output."""
+    """Return W_Q, W_K, W_V and W_O of layer 0, with one row per output."""
     found = tensors(gpt2)
     q, k, v = np.split(found["transformer.h.0.attn.c_attn.weight"].T, 3)
     return {"q": q, "k": k, "v": v, "o": found["transformer.h.0.attn.c_proj.weight"].T}
@@ -145,7 +145,7 @@ def test_identity_or_symmetric(gpt2: str, gpt2_layer: dict[str, Array]) -> None:
     assert "'hidden_states': (7, 7, 192)" in next(
         data["text/plain"] for line, data in shown.items() if line.startswith("{name: ")
     )
-    assert shown['model.facts["tied_embedding"]']["text/plain"] == "True"
+    assert shown['model.info["tied_embedding"]']["text/plain"] == "True"
 
     found = tensors(gpt2)
     run_of = asc.open(gpt2).predict("Today we can go to", top=10, save=True)
@@ -223,6 +223,6 @@ def test_attention_maps(gpt2: str) -> None:
 
 
 @pytest.mark.parametrize("page", sorted(PAGES.glob("*.md")), ids=lambda page: page.name)
-def test_pictures_and_pages_are_there(page: pathlib.Path) -> None:
+def test_images_and_pages_exist(page: pathlib.Path) -> None:
     for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (PAGES / link).is_file(), link

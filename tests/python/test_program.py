@@ -1,4 +1,4 @@
-"""The program that the wheel brings is the command line."""
+"""The program that the wheel installs is the command line."""
 
 import pathlib
 import signal
@@ -15,7 +15,7 @@ def run(*words: str | pathlib.Path) -> "subprocess.CompletedProcess[bytes]":
     return subprocess.run([*words], capture_output=True, cwd=ROOT)
 
 
-def test_prints_what_the_built_program_prints() -> None:
+def test_output_matches_the_built_program() -> None:
     for words in (["--help"], ["spectrum", "examples/shakespeare-gpt2", "--layers", "0"], ["explain", "energy_rank"]):
         expected = run(BUILT, *words)
         assert expected.returncode == 0
@@ -29,7 +29,7 @@ def test_errors_have_exit_codes() -> None:
     assert run(INSTALLED, "no-such-command").returncode == 2
 
 
-def test_an_interrupt_ends_it_as_it_ends_the_program() -> None:
+def test_interrupt_ends_it_like_the_built_program() -> None:
     process = subprocess.Popen([INSTALLED, "serve", "examples/shakespeare-gpt2", "--port", "0"], cwd=ROOT,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Tables of every command, with every keyword, of files, arrays and models, are shown in every way."""
+"""Tables of every command with every keyword, for files, arrays and models, are displayed in every way."""
 
 import itertools
 import json
@@ -30,7 +30,7 @@ def table_of(command: str, models: list[Any], keywords: Keywords) -> asc.Table:
 @pytest.mark.long
 @pytest.mark.parametrize("command", shown.with_rows(), ids=lambda command: command["name"])
 def test_every_keyword(command: dict[str, Any], named: dict[str, list[Any]], llama: str) -> None:
-    if command["name"] in ("diff", "plan", "shrink"):  # of two models, or of minutes: see test_equals_command_line.py
+    if command["name"] in ("diff", "plan", "shrink"):  # need two models, or take minutes: see test_equals_command_line.py
         return
     of_models = [] if command["name"] == "export" else shown.models_of_each_kind(llama)
     beside = list(itertools.product([*of_models, []], shown.contexts(command, named)))
@@ -39,7 +39,7 @@ def test_every_keyword(command: dict[str, Any], named: dict[str, list[Any]], lla
         for models, context in beside:
             try:
                 table = table_of(command["name"], models, context | option)
-            except (asc.UsageError, asc.FormatError, asc.UnsupportedError, TypeError) as error:  # what another model takes
+            except (asc.UsageError, asc.FormatError, asc.UnsupportedError, TypeError) as error:  # not supported by this model
                 refusals.append(str(error))
                 continue
             shown.show(table)
@@ -54,7 +54,7 @@ def test_every_keyword(command: dict[str, Any], named: dict[str, list[Any]], lla
 def test_every_kind_of_rows_of_two_models(
     command: dict[str, Any], named: dict[str, list[Any]], gpt2: str, llama: str
 ) -> None:
-    if command["name"] in ("export", "matrix", "experts", "diff", "plan", "shrink"):  # of one model, of a file, of others
+    if command["name"] in ("export", "matrix", "experts", "diff", "plan", "shrink"):  # need one model, a file, or other inputs
         return
     kinds: set[tuple[str, ...]] = set()
     for context in shown.contexts(command, named):
@@ -69,7 +69,7 @@ def test_every_kind_of_rows_of_two_models(
         kinds.add(tuple(table.columns))
         shown.show(table)
         assert set(table["model"]) == {"shakespeare-gpt2", "shakespeare-llama"}
-    assert len(kinds) >= len({kind["name"] for kind in command["kinds"]} - {"tensor", "system", "label"})  # labels are of images
+    assert len(kinds) >= len({kind["name"] for kind in command["kinds"]} - {"tensor", "system", "label"})  # only image models have labels
 
 
 ARRAYS: dict[str, Any] = {
@@ -97,15 +97,15 @@ def test_arrays(name: str, keywords: Keywords) -> None:
     assert bool(table.charts) == (keywords == {"values": True})
 
 
-def test_the_rows_of_an_array_are_described() -> None:
+def test_rows_of_an_array_are_described() -> None:
     table = asc.spectrum(np.eye(3), values=True, rank=2)
     kind = next(kind for kind in _core.commands()[1]["kinds"] if kind["name"] == "tensor")
-    fields = [field["name"] for field in kind["fields"] if field["name"] != "stack"]  # an array is of none
+    fields = [field["name"] for field in kind["fields"] if field["name"] != "stack"]  # an array has no stack
     assert list(table[0]) == fields
     assert [model["name"] for model in table.models] == [table[0]["model"]]
 
 
-def test_what_was_skipped_is_shown(tmp_path: pathlib.Path) -> None:
+def test_skipped_matrices_are_shown(tmp_path: pathlib.Path) -> None:
     from test_models import CONFIG, weights
 
     arrays = weights()
@@ -114,7 +114,7 @@ def test_what_was_skipped_is_shown(tmp_path: pathlib.Path) -> None:
     arrays["h.1.mlp.c_fc.weight"][:] = np.inf
     del arrays["h.0.mlp.c_proj.weight"]
     model = asc.open(arrays, config=CONFIG)
-    for table in (model.spectrum(per_head=True), model.spectrum(mla=True), model.weights(), model.info(),
+    for table in (model.spectrum(per_head=True), model.spectrum(mla=True), model.weights(), asc.info(model),
                   model.circuits(), model.similarity(), model.circuits(composition=True)):
         shown.show(table)
         assert table.skipped or table.command == "info"

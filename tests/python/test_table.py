@@ -1,4 +1,4 @@
-"""Tables: rows, columns, and what other libraries make of them."""
+"""Tables: rows, columns, and conversions to other libraries."""
 
 import json
 import re
@@ -68,7 +68,7 @@ def test_pandas(table: asc.Table, rows: list[dict[str, Any]]) -> None:
     assert frame["head"].isna().sum() == sum(row["head"] is None for row in rows)
 
 
-def test_arrow_without_a_copy(table: asc.Table, rows: list[dict[str, Any]]) -> None:
+def test_arrow_does_not_copy(table: asc.Table, rows: list[dict[str, Any]]) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     arrow = table.to_arrow()
     arrow.validate(full=True)
@@ -87,11 +87,11 @@ def test_polars(table: asc.Table, rows: list[dict[str, Any]]) -> None:
     assert frame["matrix"].to_list() == [row["matrix"] for row in rows]
 
 
-def test_rows_of_every_kind_are_arrow(gpt2: str) -> None:
+def test_arrow_supports_every_kind_of_row(gpt2: str) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     model = asc.open(gpt2)
     for table in (
-        model.info(),
+        asc.info(model),
         model.similarity(overlap=True),
         model.weights(histogram=True),
         model.circuits(layers=0),
@@ -106,7 +106,7 @@ def test_rows_of_every_kind_are_arrow(gpt2: str) -> None:
             assert len(table[name]) == len(table)
 
 
-def test_shown(table: asc.Table) -> None:
+def test_display(table: asc.Table) -> None:
     html = table._repr_html_()
     assert "<th" in html and "stable" in html and f"{len(table)} rows" in html
     assert "q" in repr(table)
@@ -119,10 +119,10 @@ def test_names_are_escaped(gpt2: str, tmp_path: Any) -> None:
     assert "<b>bold" not in asc.open(folder).spectrum(matrix="q")._repr_html_()
 
 
-def test_shows_what_there_is(gpt2: str) -> None:
+def test_display_omits_null_columns(gpt2: str) -> None:
     whole = asc.open(gpt2).spectrum(matrix="q", values=True)._repr_html_()
     assert "192 values: " in whole and "[192, 192]" in whole
-    assert ">head<" not in whole  # nulls alone
+    assert ">head<" not in whole  # all null
     shown = asc.open(gpt2).circuits(layers=0)._repr_html_()
     assert "energy_<wbr>rank_<wbr>0.9<" in shown
     assert 'title="query head index, from 0. Null for the sum over heads."' in shown
@@ -144,7 +144,7 @@ TITLED: list[tuple[str, dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("command", "keywords", "words"), TITLED)
-def test_models_are_titled_as_on_the_command_line(
+def test_model_titles_match_the_command_line(
     command: str, keywords: dict[str, Any], words: list[str], llama: str, program: str
 ) -> None:
     for folder in (llama, str(ROOT / "tests/data/albert")):  # key/value heads; shared weights
@@ -155,7 +155,7 @@ def test_models_are_titled_as_on_the_command_line(
         assert "layer" in title and lines.count(f"{name} {title}") == 1
 
 
-def test_every_table_has_its_models_titles(gpt2: str, llama: str) -> None:
+def test_every_table_has_model_titles(gpt2: str, llama: str) -> None:
     title = asc.spectrum(gpt2)._report.model_titles
     for table in (asc.predict(gpt2, tokens=[1]), asc.matrix(gpt2, layer=0, matrix="q"), asc.info(gpt2)):
         assert table._report.model_titles == title
@@ -164,19 +164,19 @@ def test_every_table_has_its_models_titles(gpt2: str, llama: str) -> None:
         assert table._report.model_titles == [""] and "<small></small>" in table._repr_html_()
 
 
-def test_info_shows_the_models_first(gpt2: str, llama: str) -> None:
+def test_info_shows_models_first(gpt2: str, llama: str) -> None:
     shown = asc.info([gpt2, llama])._repr_html_()
     assert shown.index("2,915,328") < shown.index("transformer.h.0")
-    assert "102 rows" in shown  # left out of 132
+    assert "102 rows" in shown  # shown of 132
 
 
-def test_text_is_shown_as_it_is(gpt2: str) -> None:
+def test_text_is_escaped(gpt2: str) -> None:
     shown = asc.open(gpt2).predict("To be, <b>or</b> $x$", generate=3)._repr_html_()
     assert "&lt;b&gt;or&lt;/b&gt; &#36;x&#36;" in shown
     assert "␣a<" in asc.open(gpt2).predict("To be, or not to be")._repr_html_()
 
 
-def test_matrices_are_pictures(gpt2: str) -> None:
+def test_matrices_are_shown_as_images(gpt2: str) -> None:
     model = asc.open(gpt2)
     table = model.matrix(layer=0, matrix="q", head=1)
     assert "data:image/png;base64," in table._repr_html_()
@@ -196,7 +196,7 @@ def test_charts_have_data(gpt2: str) -> None:
     with pytest.raises(KeyError, match="heads-qk-rank, heads-ov-rank"):
         table.plot("rank")
     with pytest.raises(ValueError, match="no chart"):
-        asc.open(gpt2).info().plot()
+        asc.info(gpt2).plot()
 
 
 def test_charts_of_several_models(gpt2: str, llama: str) -> None:
@@ -205,7 +205,7 @@ def test_charts_of_several_models(gpt2: str, llama: str) -> None:
     assert any(name.startswith("model-1-") for name in charts)
 
 
-def test_charts_of_what_is_small(gpt2: str) -> None:
+def test_charts_of_small_results(gpt2: str) -> None:
     array = asc.spectrum(np.eye(4), values=True)
     assert list(array.charts) == ["spectrum-values", "spectrum-null", "spectrum-energy"]
     assert asc.spectrum(np.eye(4)).charts == {}

@@ -1,4 +1,4 @@
-"""How long a program takes on a machine that others use too."""
+"""Run time of a program on a machine with other load."""
 
 import contextlib
 import os
@@ -6,21 +6,22 @@ import pathlib
 import time
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parent)}
-"""Of a process that imports this."""
+"""Environment of a process that imports this module."""
 
 
 def _waits() -> dict[str, int]:
-    """For how many nanoseconds each thread of this process has waited for a processor."""
+    """Return the nanoseconds that each thread of this process has waited for a processor."""
     found = {}
     for thread in pathlib.Path("/proc/self/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError):  # of a thread that has ended
+        with contextlib.suppress(OSError):  # the thread has ended
             found[thread.parent.name] = int(thread.read_text().split()[1])
     return found
 
 
 class GivenTime:
-    """Counts the seconds of this process from now on, less those for which it had no processor: of
-    several threads that waited for one, the one that did so longest counts."""
+    """Counts the seconds of this process from now on, minus the time without a processor.
+
+    If several threads waited, the longest wait is subtracted."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()

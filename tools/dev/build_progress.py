@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs a build and shows its progress: build_progress.py LOG COMMAND...
+"""Run a build and show its progress: build_progress.py LOG COMMAND...
 
-All output of the command goes to LOG. On a terminal one line shows the step that ended last, such as
-"[37/71] Building CXX object ..."; into a pipe that line is printed once a minute. Exits with the command's exit code.
+All output of the command is written to LOG. A terminal shows one line with the last finished step, such as
+"[37/71] Building CXX object ...". If the output is a pipe, the line is printed once per minute. Exits with the command's exit code.
 """
 
 import os
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-SECONDS_BETWEEN_LINES = 60  # in a pipe
+SECONDS_BETWEEN_LINES = 60  # if the output is a pipe
 STEP = re.compile(rb"\[\d+/\d+\] .*")
 
 
@@ -57,7 +57,7 @@ def main():
                 log.flush()
                 if steps := STEP.findall(output):
                     step = steps[-1].decode(errors="replace")
-            display.show(step)  # also while one long step runs
+            display.show(step)  # also during one long step
         display.clear()
         return build.wait()
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Finds the tests that a name stands for: find_tests.py NAME
+"""Find the tests that match a name: find_tests.py NAME
 
-NAME is a suite (EnergyRank), a test (EnergyRank.IsExactAtTiesForTheIdentity), a part of a name with * (Spectrum*), a test file
-or folder (tests/features/spectrum, tests/python/test_table.py, web/tests/unit), a source file or folder, which stands for
-the tests that mirror it (attnscope/features/spectrum/measures.cpp), or a check that ctest runs (layers).
+NAME is one of these:
+- a suite (EnergyRank), a test (EnergyRank.OfTheIdentityIsExactAtTies), or a pattern with * (Spectrum*);
+- a test file or folder (tests/features/spectrum, tests/python/test_table.py, web/tests/unit);
+- a source file or folder, which selects its tests (attnscope/features/spectrum/measures.cpp);
+- a check that ctest runs (layers).
 
-Prints one line for each program to run:
+Prints one line per program to run:
     gtest PROGRAM FILTER | pytest FILE | vitest PROJECT FILE | ctest NAME
 """
 
@@ -25,17 +27,17 @@ def program_of(file):
 
 
 def lines_of_files(files):
-    """One line for each test program, with the tests of the files."""
+    """Yield one line per test program, with the tests of the files."""
     filters = {}
     for file in sorted(files):
         for suite in sorted({suite for suite, _ in TEST.findall(file.read_text())}):
-            # TEST_P puts "Instance/" before the name of a suite, TYPED_TEST puts "/0" after it.
+            # TEST_P adds "Instance/" before the name of a suite, and TYPED_TEST adds "/0" after it.
             filters.setdefault(program_of(file), []).extend([f"{suite}.*", f"*/{suite}.*", f"{suite}/*"])
     return [f"gtest {program} {':'.join(names)}" for program, names in filters.items()]
 
 
 def tests_of_path(path):
-    """Lines for a file or folder of the repository; none if it has no tests."""
+    """Yield the lines for a file or folder of the repository; none if it has no tests."""
     path = path.resolve()
     if not path.is_relative_to(ROOT):
         return []
@@ -44,7 +46,7 @@ def tests_of_path(path):
         mirror = TESTS / path.relative_to(ROOT / "attnscope")
         if path.is_dir():
             return tests_of_path(mirror) if mirror.exists() else []
-        # measures.h and measures.cpp: measures_test.cpp, measures_golden_test.cpp; without any, all tests of the folder.
+        # measures.h and measures.cpp match measures_test.cpp and measures_golden_test.cpp. Without a match, all tests of the folder run.
         own = list(mirror.parent.glob(f"{mirror.stem}*_test.cpp"))
         return lines_of_files(own or mirror.parent.glob("*_test.cpp"))
     relative = path.relative_to(ROOT)
@@ -62,7 +64,7 @@ def tests_of_path(path):
 
 
 def tests_of_name(name):
-    """Lines for a suite or a test."""
+    """Yield the lines for a suite or a test."""
     suite_pattern, _, test_pattern = name.partition(".")
     found = {}
     for file in sorted(TESTS.rglob("*_test.cpp")):
@@ -85,7 +87,7 @@ def main():
     lines = next((lines for path in candidates if path.exists() if (lines := tests_of_path(path))), None)
     lines = lines or tests_of_name(name) or tests_of_check(name)
     if not lines:
-        sys.exit(f"./dev: no test is called '{name}'; give a suite, a test, a file or a folder, such as tests/features/spectrum")
+        sys.exit(f"./dev: no test matches '{name}'; pass a suite, a test, a file or a folder, such as tests/features/spectrum")
     print("\n".join(lines))
 
 
