@@ -18,8 +18,8 @@ std::vector<Outcome> lens_outcomes(const WorkItem& item, const ModelSource& sour
   const ItemPass ready(source, compute);
   const ForwardPass& pass = *ready;
   const ScoredPositions positions = scored_positions(item);
-  const Lens lens =
-      read_lens(pass, positions, expect<bool>(item.parameters, "resid_mid"), /*most_likely=*/1, compute);
+  const Lens lens = read_lens(pass, positions, expect<bool>(item.parameters, "resid_mid"),
+                              /*most_likely=*/1, compute);
   std::vector<Outcome> outcomes;
   for (std::size_t state = 0; state < lens.states.size(); ++state) {
     const LensSums sums = lens_sums(lens.readings[state]);

@@ -56,9 +56,9 @@ void run_on_media(const Arguments& arguments, const Session& session,
                   const std::vector<Model>& models, const std::vector<Model>& opened,
                   RowSink& sink) {
   if (models.size() > 1 && arguments.given("save")) {
-    throw Error(ErrorKind::usage,
-                {.parameter = "save", .problem = "expected one model: a .safetensors file stores a "
-                                                 "single run"});
+    throw Error(ErrorKind::usage, {.parameter = "save",
+                                   .problem = "expected one model: a .safetensors file stores a "
+                                              "single run"});
   }
   ImagePredictRequest request{.source = media_source(arguments), .top = *arguments.integer("top")};
   const bool asks_texts = arguments.given("text") || arguments.given("text_file");

@@ -67,11 +67,11 @@ TEST(SkippedLines, AShardOfALargeModelGivesAFewLines) {
 
 TEST(SkippedLines, DifferentReasonsHaveSeparateLines) {
   EXPECT_EQ(skipped_text({{"m", 0, "q", std::nullopt, missing("h.0.q")},
-                      {"m", 0, "qk", std::nullopt, "a factor: " + missing("h.0.q")},
-                      {"m", 1, "q", std::nullopt, missing("h.1.q")},
-                      {"m", 1, "k", std::nullopt, "row 1, column 2 is NaN or Inf"},
-                      {"m", 1, "qk", std::nullopt, "a factor: " + missing("h.1.q")},
-                      {"other", 0, "q", std::nullopt, missing("h.0.q")}}),
+                          {"m", 0, "qk", std::nullopt, "a factor: " + missing("h.0.q")},
+                          {"m", 1, "q", std::nullopt, missing("h.1.q")},
+                          {"m", 1, "k", std::nullopt, "row 1, column 2 is NaN or Inf"},
+                          {"m", 1, "qk", std::nullopt, "a factor: " + missing("h.1.q")},
+                          {"other", 0, "q", std::nullopt, missing("h.0.q")}}),
             "skipped: m: q of layers 0–1: tensor 'h.0.q' is missing, the first of 2\n"
             "skipped: m: qk of layers 0–1: a factor: tensor 'h.0.q' is missing, the first of 2\n"
             "skipped: m: k of layer 1: row 1, column 2 is NaN or Inf\n"
@@ -90,16 +90,16 @@ TEST(SkippedLines, NamesHeadsIfTheirMatrixIsNotSkippedAsAWhole) {
   }
   EXPECT_EQ(skipped_text(skipped), "skipped: m: q k of layers 0–1: tensor 't' is missing\n");
   EXPECT_EQ(skipped_text({{"m", 0, "v", 1, "is NaN"},
-                      {"m", 0, "v", 4, "is NaN"},
-                      {"m", 0, "v", 5, "is NaN"},
-                      {"m", 0, "o", 1, "is NaN"}}),
+                          {"m", 0, "v", 4, "is NaN"},
+                          {"m", 0, "v", 5, "is NaN"},
+                          {"m", 0, "o", 1, "is NaN"}}),
             "skipped: m: v of layer 0, heads 1, 4–5: is NaN\n"
             "skipped: m: o of layer 0, head 1: is NaN\n");
 }
 
 TEST(SkippedLines, AnApostropheIsNotAQuotationMark) {
   EXPECT_EQ(skipped_text({{"m", 0, "q", std::nullopt, "the model's layer 0 holds nothing"},
-                      {"m", 1, "q", std::nullopt, "the model's layer 1 holds nothing"}}),
+                          {"m", 1, "q", std::nullopt, "the model's layer 1 holds nothing"}}),
             "skipped: m: q of layers 0–1: the model's layer 0 holds nothing, the first of 2\n");
 }
 

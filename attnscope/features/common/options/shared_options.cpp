@@ -96,7 +96,7 @@ Parameters run_parameters() {
            .help = "show progress",
            .metavariable = "WHEN",
            .choices = {"never", "auto", "always"},
-              .default_words = "auto, on a terminal"}};
+           .default_words = "auto, on a terminal"}};
 }
 
 Parameters work_parameters() {

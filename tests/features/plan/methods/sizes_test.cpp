@@ -10,8 +10,8 @@
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/features/plan/model_size.h"
 #include "attnscope/features/plan/rank_sensitivity.h"
-#include "tests/support/golden_variants.h"
 #include "tests/support/compute.h"
+#include "tests/support/golden_variants.h"
 
 namespace attnscope::test {
 namespace {
