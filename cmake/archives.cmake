@@ -1,11 +1,11 @@
-# ATTNSCOPE_ARCHIVES: a folder of static archives (tools/build_archives.sh). They and those of the system go into the program, which
-# then needs the C library alone; archives.txt in the build folder names the libraries that they stand for. Included where all have
-# been found.
-set(ATTNSCOPE_ARCHIVES "" CACHE PATH "Folder of static archives to link, beside those of the system; empty: shared libraries")
+# ATTNSCOPE_ARCHIVES: a folder of static archives (tools/build_archives.sh). They are linked into the program together with static
+# archives of the system, so that the program needs only the C library. archives.txt in the build folder lists the libraries that
+# they replace. Must be included after all libraries have been found.
+set(ATTNSCOPE_ARCHIVES "" CACHE PATH "Folder of static archives to link in addition to those of the system; empty: link shared libraries")
 
 set(linked "")
 if(ATTNSCOPE_ARCHIVES)
-  # archive_of(RESULT LIBRARY): in our folder, or beside the shared one
+  # archive_of(RESULT LIBRARY): the archive in ATTNSCOPE_ARCHIVES, or else next to the shared library
   function(archive_of result library)
     string(REGEX REPLACE "\\.so[.0-9]*$" ".a" archive "${library}")
     get_filename_component(name "${archive}" NAME)
@@ -17,7 +17,7 @@ if(ATTNSCOPE_ARCHIVES)
       endif()
     endforeach()
     if(NOT archive STREQUAL library)
-      message(FATAL_ERROR "No archive ${name}: neither beside ${library} nor in ${ATTNSCOPE_ARCHIVES}")
+      message(FATAL_ERROR "${name} not found in ${ATTNSCOPE_ARCHIVES} or next to ${library}: run tools/build_archives.sh")
     endif()
   endfunction()
 
@@ -37,7 +37,7 @@ if(ATTNSCOPE_ARCHIVES)
     endforeach()
   endforeach()
 
-  # What a shared library brings along has to be named with an archive.
+  # Dependencies of a shared library must be listed explicitly for a static archive.
   foreach(name brotlienc brotlidec brotlicommon)
     find_library(ATTNSCOPE_${name} ${name} REQUIRED)
     archive_of(archive ${ATTNSCOPE_${name}})
@@ -47,8 +47,8 @@ if(ATTNSCOPE_ARCHIVES)
   target_link_libraries(PkgConfig::HTTPLIB INTERFACE OpenSSL::SSL ZLIB::ZLIB ${brotli})
   target_link_libraries(CURL::libcurl INTERFACE OpenSSL::SSL ZLIB::ZLIB)
 
-  # OpenBLAS without threads of its own, which attnscope does not use: those of the other archive start before it is initialised.
-  # LAPACK's Fortran needs the compiler's own; of those that an architecture has not, the compiler gives a bare name.
+  # Links the serial OpenBLAS: attnscope does not use OpenBLAS threads, and the threaded archive starts them before attnscope is
+  # initialized. LAPACK needs the Fortran runtime. For a library that does not exist, the compiler prints its bare name.
   find_file(ATTNSCOPE_SERIAL_OPENBLAS libopenblas.a PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial NO_DEFAULT_PATH
             REQUIRED)
   set(runtime "")

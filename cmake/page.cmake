@@ -1,11 +1,11 @@
-# attnscope_page_data: the page of web/, built by npm and embedded, or no_page.cpp where there is no Node.
+# attnscope_page_data: the page of web/, built by npm and embedded, or no_page.cpp without the page.
 set(web ${PROJECT_SOURCE_DIR}/web)
 set(ATTNSCOPE_PAGE ON CACHE BOOL "Build the page that `report` writes (needs Node 18 or newer, with npm)")
 
 if(ATTNSCOPE_PAGE)
   find_program(ATTNSCOPE_NPM npm)
   if(NOT ATTNSCOPE_NPM)
-    message(FATAL_ERROR "No npm: on Debian 12, install npm (./dev setup does), or build without the page: "
+    message(FATAL_ERROR "npm not found: install npm (./dev setup does on Debian), or build without the page: "
                         "-DATTNSCOPE_PAGE=OFF")
   endif()
   file(GLOB_RECURSE page_sources CONFIGURE_DEPENDS ${web}/src/*)
@@ -15,7 +15,7 @@ if(ATTNSCOPE_PAGE)
     COMMAND ${ATTNSCOPE_NPM} ci --loglevel=error --no-audit --no-fund
     DEPENDS ${web}/package.json ${web}/package-lock.json
     WORKING_DIRECTORY ${web}
-    COMMENT "Fetching what the page is built with"
+    COMMENT "Fetching npm packages of the page"
     VERBATIM)
   add_custom_command(OUTPUT ${page_files}
     COMMAND ${ATTNSCOPE_NPM} run --silent build
@@ -27,10 +27,10 @@ if(ATTNSCOPE_PAGE)
   configure_file(${PROJECT_SOURCE_DIR}/attnscope/page/embedded.cpp.in ${PROJECT_BINARY_DIR}/embedded_page.cpp @ONLY)
   set_source_files_properties(${PROJECT_BINARY_DIR}/embedded_page.cpp PROPERTIES OBJECT_DEPENDS "${page_files}")
   add_library(attnscope_page_data STATIC ${PROJECT_BINARY_DIR}/embedded_page.cpp ${page_files})
-  # A file of unity builds would not be compiled again when the page has changed.
+  # In a unity build, this file would not be recompiled when the page changes.
   set_target_properties(attnscope_page_data PROPERTIES UNITY_BUILD OFF)
 else()
-  message(STATUS "Left out: the page; this build writes no reports")
+  message(STATUS "Skipped: the page; this build cannot write reports")
   add_library(attnscope_page_data STATIC ${PROJECT_SOURCE_DIR}/attnscope/page/no_page.cpp)
 endif()
 target_link_libraries(attnscope_page_data PRIVATE attnscope_options)

@@ -1,10 +1,12 @@
-# Run when the tests are built: writes what ctest includes, a test for each suite of GoogleTest.
-#   PROGRAM   the tests; EMULATOR, which starts them, may be empty
-#   LIST      what the program prints for --gtest_list_tests
-#   EXCEPT    the end of a filter: tests that are left out; may be empty
-#   SECONDS   that a suite may take
-#   LONG      a file with the names of suites that get the label "long": ./dev test leaves them to ./dev test --all
-#   OUT       the file to write
+# Runs when the tests are built. Writes the file that ctest includes, with one test per GoogleTest suite.
+#
+#   PROGRAM   the test program.
+#   EMULATOR  starts the program; may be empty.
+#   LIST      file with the output of --gtest_list_tests.
+#   EXCEPT    end of a filter that excludes tests; may be empty.
+#   SECONDS   time limit of a suite.
+#   LONG      file with the names of suites that get the label "long". Only ./dev test --all runs them.
+#   OUT       the file to write.
 cmake_minimum_required(VERSION 3.25)  # for if(... IN_LIST ...)
 set(command "\"${PROGRAM}\"")
 if(EMULATOR)
@@ -18,7 +20,7 @@ foreach(line ${lines})
     set(suite ${CMAKE_MATCH_1})
     string(APPEND tests "add_test(${suite} ${command} --gtest_brief=1 \"--gtest_filter=${suite}.*${EXCEPT}\")\n"
                         "set_tests_properties(${suite} PROPERTIES TIMEOUT ${SECONDS})\n")
-    if(suite IN_LIST long_suites)  # they begin first, so that no core waits for them at the end
+    if(suite IN_LIST long_suites)  # they start first, so that no core waits for them at the end
       string(APPEND tests "set_tests_properties(${suite} PROPERTIES LABELS long COST 50)\n")
     endif()
   endif()

@@ -67,7 +67,7 @@ ItemInputs& ItemInputs::add_role(const Model& model, std::int64_t layer, Role ro
   };
   if (of_queries) add_norm("query_latent", *norms.query_norm, ranks.query);
   if (of_keys) add_norm("kv_latent", norms.norm, ranks.key_value);
-  const auto [norm, gain] = model.input_norm(layer);  // the rms of latents depends on it
+  const auto [norm, gain] = model.input_norm(layer);  // the RMS of MLA latents depends on it
   return add_gain(model, "input_norm", gain, norm ? norm->gain_offset : 0.0,
                   model.dimensions().width);
 }

@@ -1,4 +1,4 @@
-// What an analysis found out about one matrix or head, without the names of model and layer.
+// Result of an analysis for one matrix or head, without the names of model and layer.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace attnscope {
 
-/// Of one matrix of a layer, or of one head of it: the fields of a row, or why there are none.
-/// Model, layer and matrix are put before them later, since layers that share weights share
-/// outcomes.
+/// Result for one matrix of a layer, or for one head of it: the fields of a row, or the reason why
+/// there are none. Model, layer and matrix are prepended later, because layers that share weights
+/// share outcomes.
 struct Outcome {
-  std::optional<std::int64_t> head;  // none: the whole matrix
+  std::optional<std::int64_t> head;  // empty: the whole matrix
   Record fields;
-  std::string skipped;  // the reason; empty where there are fields
-  std::string note;     // what a reader should know though there are fields; may be empty
+  std::string skipped;  // the reason; empty if there are fields
+  std::string note;     // a caveat about the fields; may be empty
 };
 
-// The outcomes of an item as a text, for a file or another process.
+// Serialization of the outcomes of an item, for a file or another process.
 
-/// As JSON, and back. Rows of outcomes that were read back print the same bytes. parse_outcomes()
-/// throws Error(format) for other text; the error names `where` as its file.
+/// Converts outcomes to JSON and back. Rows of parsed outcomes print the same bytes.
+/// parse_outcomes() throws Error(format) for other text, with `where` as the file of the error.
 std::string outcomes_text(const std::vector<Outcome>& outcomes);
 std::vector<Outcome> parse_outcomes(std::string_view text, std::string_view where);
 

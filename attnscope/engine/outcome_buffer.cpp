@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-/// About what a value takes in memory.
+/// Returns the approximate memory of a value.
 std::size_t bytes_of(const Value& value) {
   constexpr std::size_t kEach = sizeof(Value);
   if (const auto* record = value.get<Record>()) {

@@ -1,5 +1,5 @@
-// Outcomes that wait for their turn: the largest items are computed first, but rows have another
-// order.
+// Buffer of finished outcomes: the largest items are computed first, but rows are written in
+// another order.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace attnscope {
 
-/// Keeps the outcomes of jobs (items that share outcomes are one job) in memory up to a limit, then
-/// in a temporary file. Safe to use from several threads.
+/// Keeps the outcomes of jobs in memory up to a limit, then in a temporary file. Items that share
+/// outcomes form one job. Thread-safe.
 class OutcomeBuffer {
  public:
   explicit OutcomeBuffer(std::size_t memory_bytes = std::size_t{32} << 20)
@@ -21,7 +21,7 @@ class OutcomeBuffer {
 
   void put(std::size_t job, std::vector<Outcome> outcomes);
   bool has(std::size_t job) const;
-  /// The outcomes of a job for which has() holds; they stay until drop().
+  /// Returns the outcomes of a job for which has() is true. They stay in the buffer until drop().
   std::vector<Outcome> get(std::size_t job);
   void drop(std::size_t job);
 
@@ -33,7 +33,7 @@ class OutcomeBuffer {
     std::size_t length = 0;  // in the file; 0: in memory
   };
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   const std::size_t memory_bytes_;
   std::size_t buffered_bytes_ = 0;
   std::map<std::size_t, Entry> entries_;

@@ -5,10 +5,12 @@
 namespace attnscope {
 namespace {
 
-/// Items come in falling size, and small ones run at a lower rate: each older item counts for less.
+/// Decay of the weight of older items. Items run in order of decreasing size, and small items run
+/// at a lower rate.
 constexpr double kMemory = 0.9;
 
-/// An item that takes longer than the rate foretold is never thought to be done.
+/// Upper limit of the estimated finished share of a running item, even if it takes longer than
+/// predicted.
 constexpr double kMaxDone = 0.95;
 
 }  // namespace
@@ -29,7 +31,7 @@ Progress ProgressMeter::read(double now) const {
   progress.seconds = now;
   if (!(recent_flops_ > 0 && recent_seconds_ > 0)) return progress;
   const double rate = recent_flops_ / recent_seconds_;
-  double longest = 0;  // no run ends before its longest item does
+  double longest = 0;  // a run cannot end before its longest item
   for (const auto& [item, running] : running_) {
     const double done = std::min(rate * (now - running.started), kMaxDone * running.flops);
     progress.flops_done += done;

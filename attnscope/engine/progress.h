@@ -1,4 +1,4 @@
-// How far a run is, and an estimate of the time left.
+// Progress of a run and an estimate of the time left.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,27 @@
 
 namespace attnscope {
 
-/// What a run counts, in words that live for ever.
+/// Name of the items that a run counts, as string literals.
 struct CountedNoun {
   std::string_view one = "item", many = "items";
 };
 
 struct Progress {
-  CountedNoun items;  // what is counted
+  CountedNoun items;  // name of the counted items
   std::size_t items_done = 0, items_total = 0;
   std::uint64_t bytes_done = 0, bytes_total = 0;
-  double flops_done = 0, flops_total = 0;  // `done` includes an estimate for items under way
-  double seconds = 0;                      // since the run started
-  std::optional<double> seconds_left;      // none before the first item has ended
+  double flops_done = 0, flops_total = 0;  // `done` includes an estimate for running items
+  double seconds = 0;                      // since the start of the run
+  std::optional<double> seconds_left;      // empty until the first item has ended
 };
 
-/// Called ten times a second, also during a long item.
+/// Called ten times per second, even during a long item.
 using ProgressFn = std::function<void(const Progress&)>;
 
-/// Keeps count of a run. Times are seconds since its start.
+/// Counts the progress of a run. Times are seconds since its start.
 class ProgressMeter {
  public:
-  /// `total`: items, bytes and flops of the whole run.
+  /// `total`: items, bytes and FLOPs of the whole run.
   ProgressMeter(const Progress& total, std::size_t threads) : done_(total), threads_(threads) {}
 
   void start(std::size_t item, double flops, double now) { running_[item] = {flops, now}; }
@@ -47,8 +47,8 @@ class ProgressMeter {
   Progress done_;
   std::size_t threads_;
   std::map<std::size_t, Running> running_;
-  // Arithmetic and time of ended items, recent ones weighted most. Their ratio is the rate of one
-  // thread.
+  // FLOPs and time of finished items, with higher weight for recent ones. Their ratio is the rate
+  // of one thread.
   double recent_flops_ = 0;
   double recent_seconds_ = 0;
 };

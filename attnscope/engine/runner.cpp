@@ -16,12 +16,13 @@
 namespace attnscope {
 namespace {
 
-/// What is computed once: one item, or several that read the same tensors in the same way.
+/// A unit that is computed once: one item, or several items that read the same tensors in the same
+/// way.
 struct Job {
   const WorkItem* item = nullptr;
   ItemInputs inputs;
-  std::vector<StoredPlace> places;  // of all its items
-  std::size_t uses = 0;             // items whose rows have not been given on
+  std::vector<StoredPlace> places;  // places of all its items
+  std::size_t uses = 0;             // items whose rows are not written yet
 };
 
 class Run {
@@ -57,7 +58,7 @@ class Run {
   void make_jobs() {
     std::map<std::string, std::size_t> job_of_inputs;
     const WorkItem* previous = nullptr;
-    std::int64_t position = 0;  // among the items of one layer
+    std::int64_t position = 0;  // index among the items of one layer
     for (const WorkItem& item : plan_.items) {
       const bool same_layer =
           previous != nullptr && previous->model == item.model && previous->layer == item.layer;
@@ -105,7 +106,8 @@ class Run {
                 }};
   }
 
-  /// Bytes of files elsewhere that nobody will read are not fetched.
+  /// Returns whether the store has the outcomes of a job on remote files. Remote bytes that no item
+  /// needs are not fetched.
   bool is_stored_elsewhere(const Job& job) {
     const auto& reads = job.inputs.reads();
     const bool elsewhere =
@@ -122,7 +124,7 @@ class Run {
       }
       return plan_.analysis->compute(*job.item, source_of(*job.item), compute);
     };
-    // Where a weight is missing, there is nothing worth keeping.
+    // Outcomes of an item with a missing weight are not worth storing.
     if (!stored_ || !job.inputs.complete()) return computed();
     return stored_->get(job.inputs, job.places, [&] {
       if (context_.only_stored) throw NotStored();
@@ -130,12 +132,13 @@ class Run {
     });
   }
 
-  /// Of a tensor elsewhere of which several parts are read, all: that takes fewer requests.
+  /// Returns all bytes of a remote tensor if several items read parts of it, because that takes
+  /// fewer requests.
   std::vector<std::span<const std::byte>> bytes_of(const ItemInputs::Read& read) const {
     return shared_.contains(read.tensor) ? all_bytes(read.tensor->view) : read.bytes;
   }
 
-  /// Bytes of files elsewhere take memory, until the last item that reads them has ended.
+  /// Releases remote bytes after the last item that reads them, because they occupy memory.
   void release_inputs(const ItemInputs& inputs) {
     const std::scoped_lock lock(readers_mutex_);
     for (const ItemInputs::Read& read : inputs.reads()) {
@@ -144,7 +147,7 @@ class Run {
     }
   }
 
-  /// Says so where items need more memory than the budget.
+  /// Adds a note if items need more memory than the budget.
   void note_large_items(const std::vector<QueueItem>& queue) {
     std::size_t count = 0, largest = 0;
     for (std::size_t index = 0; index < queue.size(); ++index) {
@@ -164,13 +167,13 @@ class Run {
     } else {
       text += item.matrix_name();
     }
-    text += " takes about " + memory_text(queue[largest].memory_bytes) + ", more than the " +
+    text += " needs about " + memory_text(queue[largest].memory_bytes) + ", more than the " +
             memory_text(context_.memory_bytes) + " of {memory}";
     if (count > 1) text += (count == 2 ? "; so does " : "; so do ") + counted(count - 1, "other");
-    sink_.add_note(text + "; such work runs alone");
+    sink_.add_note(text + "; such items run one at a time");
   }
 
-  /// Makes rows of every item that is done and has none but such items before it.
+  /// Makes rows of finished items, up to the first unfinished item.
   void give_on(const RowMaker& rows) {
     for (; next_ < plan_.items.size() && outcomes_.has(job_of_item_[next_]); ++next_) {
       const WorkItem& item = plan_.items[next_];
@@ -186,13 +189,13 @@ class Run {
   RowSink& sink_;
   std::vector<Job> jobs_;
   std::mutex readers_mutex_;
-  std::map<const CheckpointTensor*, std::size_t> readers_;          // jobs that have not ended
-  std::map<const CheckpointTensor*, const std::byte*> first_part_;  // of a tensor elsewhere
-  std::set<const CheckpointTensor*> shared_;  // elsewhere, and several parts of it are read
+  std::map<const CheckpointTensor*, std::size_t> readers_;          // jobs that are not finished
+  std::map<const CheckpointTensor*, const std::byte*> first_part_;  // of a remote tensor
+  std::set<const CheckpointTensor*> shared_;  // remote tensors of which several parts are read
   std::vector<std::size_t> job_of_item_;
   std::optional<StoredItems> stored_;
   OutcomeBuffer outcomes_;
-  std::size_t next_ = 0;  // of the plan's items: the first whose rows were not given on
+  std::size_t next_ = 0;  // first item of the plan whose rows are not written yet
 };
 
 }  // namespace

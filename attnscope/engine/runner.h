@@ -1,5 +1,5 @@
-// The runner of all commands. It looks items up in the store, computes equal items once, reads
-// ahead, keeps to the memory budget, and gives rows to the sink in order.
+// The runner of all commands. It looks up items in the store, computes equal items once, reads
+// ahead, stays within the memory budget, and writes rows to the sink in order.
 #pragma once
 
 #include <span>
@@ -11,21 +11,20 @@
 
 namespace attnscope {
 
-/// The work of one command: items of one analysis, all with the same parameters, in the order of
-/// their rows: model by model, and in each model layer by layer.
+/// The work of one command: items of one analysis with the same parameters, in the order of their
+/// rows (by model, then by layer).
 struct Plan {
   const Analysis* analysis = nullptr;
-  Record parameters;  // of every item
+  Record parameters;  // parameters of every item
   std::vector<WorkItem> items;
 
-  /// An item of this analysis with these parameters.
+  /// Appends an item of this analysis with these parameters.
   WorkItem& add(std::size_t model, std::optional<std::int64_t> layer);
 };
 
-/// Computes the plan's items, largest first, and gives their rows to the sink in the plan's order,
-/// whatever the number of threads. Adds the sources' facts to `head` as its models. Throws Stopped,
-/// and whatever an item, the sink or the progress callback throws; items under way are then
-/// stopped.
+/// Computes the plan's items, largest first, and writes their rows to the sink in the plan's order,
+/// for any number of threads. Adds the info of the sources to `head` as its models. Throws Stopped,
+/// and whatever an item, the sink or the progress callback throws. Running items are then stopped.
 void run_plan(const Plan& plan, std::span<const ModelSource> sources, ReportHead head,
               const Context& context, RowSink& sink);
 

@@ -1,4 +1,4 @@
-// The facts of a model, as in reports.
+// Info of a model, as in reports.
 #pragma once
 
 #include "attnscope/model/summary.h"
@@ -6,7 +6,7 @@
 
 namespace attnscope {
 
-/// One entry of a report's `models`.
+/// Returns one entry of a report's `models`.
 Record facts_record(const ModelSummary& facts);
 
 }  // namespace attnscope

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Nothing where the file is absent or holds no number ("max").
+/// Returns the number in a file. Empty if the file is missing or contains no number ("max").
 std::optional<std::uint64_t> read_number(const fs::path& path) {
   std::ifstream file(path);
   std::uint64_t number = 0;
@@ -23,7 +23,8 @@ std::optional<std::uint64_t> read_number(const fs::path& path) {
   return std::nullopt;
 }
 
-/// The number after a key at the start of a line: "MemAvailable:    123 kB", "inactive_file 123".
+/// Returns the number after a key at the start of a line: "MemAvailable:    123 kB", "inactive_file
+/// 123".
 std::optional<std::uint64_t> read_field(const fs::path& path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -35,18 +36,18 @@ std::optional<std::uint64_t> read_field(const fs::path& path, std::string_view k
   return std::nullopt;
 }
 
-/// The names that the two versions of control groups give the same three things.
+/// File names of the same three values in the two versions of control groups.
 struct GroupFiles {
   const char* folder;
   const char* limit;
   const char* used;
-  const char* inactive;  // cached file pages, which give way
+  const char* inactive;  // cached file pages, which can be reclaimed
 };
 constexpr GroupFiles kVersion1 = {"sys/fs/cgroup/memory", "memory.limit_in_bytes",
                                   "memory.usage_in_bytes", "total_inactive_file"};
 constexpr GroupFiles kVersion2 = {"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
-/// What the group and those that it is in leave; nothing where none has a limit.
+/// Returns the memory left in the group and its ancestors. Empty if none has a limit.
 std::optional<std::uint64_t> left_in_group(const fs::path& root, const GroupFiles& files,
                                            fs::path group) {
   std::optional<std::uint64_t> least;
@@ -64,7 +65,7 @@ std::optional<std::uint64_t> left_in_group(const fs::path& root, const GroupFile
   }
 }
 
-/// From the lines of /proc/self/cgroup, "4:memory:/path" or in version 2 "0::/path".
+/// Reads the lines of /proc/self/cgroup: "4:memory:/path", or "0::/path" in version 2.
 std::optional<std::uint64_t> left_in_groups(const fs::path& root) {
   std::optional<std::uint64_t> least;
   std::ifstream file(root / "proc/self/cgroup");

@@ -1,4 +1,4 @@
-// How much memory a run may count on.
+// Amount of memory that a run may use.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace attnscope {
 
-/// Bytes available without swapping: what the system reports, or less if a control group limits the
-/// process. On a system that does not report it (macOS), all of its memory; nothing if even that is
-/// unknown. `root`: the folder that holds /proc and /sys.
+/// Returns the bytes available without swapping: what the system reports, or less if a control
+/// group limits the process. Systems without such a report (macOS): all of their memory. Empty if
+/// even that is unknown. `root`: the folder that contains /proc and /sys.
 std::optional<std::uint64_t> available_memory(const std::filesystem::path& root = "/");
 
-// What the C library holds back of memory that was freed.
+// Memory that was freed but is still held by the C library.
 
-/// Gives it back to the system, where that can be: between parts of a run of which the next needs
-/// memory of other sizes.
+/// Returns freed memory to the system, if the C library supports it. Called between phases of a run
+/// that allocate blocks of different sizes.
 void trim_heap();
 
 }  // namespace attnscope

@@ -16,7 +16,7 @@ std::optional<std::int64_t> optional_layer(const Record& record, std::string_vie
   return layer;
 }
 
-/// Signals are one array, the first axis counts them.
+/// Media inputs form one array, whose first axis counts them.
 void add_media_inputs(const Array& array, SequenceBatch& batch) {
   const auto* values = std::get_if<std::vector<double>>(&array.data);
   if (values == nullptr || array.shape.size() < 2 || array.shape.front() < 1) {
@@ -31,7 +31,7 @@ void add_media_inputs(const Array& array, SequenceBatch& batch) {
 
 using Sequences = std::vector<std::vector<std::int64_t>>;
 
-/// An array, or a list of arrays of several lengths.
+/// Reads an array, or a list of arrays of different lengths.
 Sequences sequences_of(const Record& record, std::string_view name) {
   Sequences out;
   if (const Value* value = record.find(name); value != nullptr && value->get<Value::List>()) {
@@ -176,8 +176,8 @@ WorkItem parse_work_item(std::string_view text, std::string_view where) {
   try {
     return item_of(parse_record(text, where));
   } catch (const Error& error) {
-    throw Error(ErrorKind::format,
-                {.file = std::string(where), .problem = "no work item: " + error.parts().problem});
+    throw Error(ErrorKind::format, {.file = std::string(where),
+                                    .problem = "not a work item: " + error.parts().problem});
   }
 }
 

@@ -1,5 +1,5 @@
-// A piece of work as a plain value: what is computed, and from which inputs. Any process that has
-// the same models open computes the same outcomes.
+// A work item as a plain value: what is computed, and from which inputs. Any process that has
+// opened the same models computes the same outcomes.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,18 @@
 
 namespace attnscope {
 
-/// Whole texts, or images, to run through the model, for analyses of attention maps.
+/// Whole texts or images to run through the model, for analyses of attention maps.
 struct SequenceBatch {
-  std::int64_t first = 0;  // index of the first of them among all texts of the run
+  std::int64_t first = 0;  // index of the first one among all texts of the run
   std::vector<std::vector<std::int64_t>> tokens;  // ids of each sequence
-  /// In their place, or of a decoder in place of `sources`; all of one shape.
+  /// Images or audio instead of `tokens`, or instead of `sources` for a decoder. All have one
+  /// shape.
   std::vector<MediaInput> media_inputs = {};
-  std::vector<std::int64_t> layers;  // layers to analyse, ascending
-  /// Of a decoder: what its encoder runs on for each sequence; else none.
+  std::vector<std::int64_t> layers;  // layers to analyze, ascending
+  /// Decoders only: the encoder's tokens for each sequence.
   std::vector<std::vector<std::int64_t>> sources = {};
-  /// For each token of each sequence 1 if it counts in losses and means, else 0; empty: all count.
+  /// For each token of each sequence: 1 if it counts in losses and means, else 0. Empty if all
+  /// count.
   std::vector<std::vector<std::int64_t>> scored = {};
 
   std::int64_t count() const {
@@ -33,32 +35,33 @@ struct SequenceBatch {
   }
 };
 
-/// What the norms of a layer's latents are taken to divide by.
+/// RMS of the MLA latents of a layer: the divisors in their norms.
 struct LatentRms {
-  std::optional<double> queries, keys_and_values;  // none: there is no such latent
+  std::optional<double> queries, keys_and_values;  // empty: there is no such latent
 };
 
 struct WorkItem {
-  std::string analysis;   // its name in the list of analyses
-  Record parameters;      // all parameters that decide the numbers, as the analysis defines
-  std::size_t model = 0;  // index into the models of the run
-  std::optional<std::int64_t> layer;          // none: a tensor by name
-  std::optional<std::int64_t> earlier_layer;  // of a pair of layers; `layer` is the later one
-  std::optional<Role> role;                   // none: a tensor by name, or work on several roles
-  std::vector<std::int64_t> experts = {};     // whose role it is; empty: the layer's own
-  std::string tensor;                         // its name in the file; empty: work on a layer
-  std::optional<SequenceBatch> batch = {};    // texts; then the item names no layer and no tensor
-  std::optional<LatentRms> latent_rms = {};   // on a text; none: on white input
+  std::string analysis;               // its name in the list of analyses
+  Record parameters;                  // all that affect the results, as the analysis defines
+  std::size_t model = 0;              // index into the models of the run
+  std::optional<std::int64_t> layer;  // empty: a tensor by name
+  std::optional<std::int64_t> earlier_layer;  // for a pair of layers; `layer` is the later one
+  std::optional<Role> role;                   // empty: a tensor by name, or several roles
+  std::vector<std::int64_t> experts = {};     // experts with this role; empty: the layer itself
+  std::string tensor;                         // its name in the file; empty: a layer
+  std::optional<SequenceBatch> batch = {};    // texts; the item then has no layer and no tensor
+  std::optional<LatentRms> latent_rms = {};   // measured on a text; empty: for white input
 
-  /// The `matrix` of its rows: the role, the tensor, the earlier layer of a pair, the sequences.
+  /// Returns the `matrix` field of its rows: the role, the tensor, the earlier layer of a pair, or
+  /// the sequences.
   std::string matrix_name() const;
 };
 
-/// `q` and `kv`, those that there are.
+/// Returns a record of `q` and `kv`, for the latents that exist.
 Record latent_rms_record(const LatentRms& rms);
 
-/// As JSON, and back. parse_work_item() throws Error(format) for text that is no item; the error
-/// names `where` as its place.
+/// Converts a work item to JSON and back. parse_work_item() throws Error(format) for other text,
+/// with `where` as the file of the error.
 std::string work_item_text(const WorkItem& item);
 WorkItem parse_work_item(std::string_view text, std::string_view where);
 

@@ -20,11 +20,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kBetweenReports = std::chrono::milliseconds(100);
 
-/// Items that wait for other processes at once, so no more workers than that are busy: each takes a
-/// thread, which does nothing else and holds some 20 KB.
+/// Maximum number of items that wait for other processes at the same time. Each takes a thread,
+/// which only waits and uses about 20 KB.
 constexpr std::size_t kMaxElsewhere = 1024;
 
-/// Of an item that other threads can help with.
+/// Minimum FLOPs of an item that other threads can help with.
 constexpr double kLargeFlops = 1e9;
 
 std::vector<std::size_t> largest_first(const std::vector<QueueItem>& items) {
@@ -44,8 +44,8 @@ Progress total_of(const std::vector<QueueItem>& items, CountedNoun called) {
   return total;
 }
 
-/// A thread that has no item can only help with a matrix of another one's, which is worth it where
-/// the matrix is large and computed in this process.
+/// Returns the number of workers. A thread without an item can only help with a matrix of another
+/// item. That pays off if the matrix is large and computed in this process.
 std::size_t worker_count(const std::vector<QueueItem>& items, const Context& context) {
   if (context.compute_elsewhere) return std::min(kMaxElsewhere, items.size());
   const auto wanted = static_cast<std::size_t>(std::max(context.threads, 1));
@@ -54,8 +54,8 @@ std::size_t worker_count(const std::vector<QueueItem>& items, const Context& con
   return any_large ? wanted : std::min(wanted, items.size());
 }
 
-/// One run. Workers take items; the thread that called reads ahead for them, tells of what has
-/// ended, and reports.
+/// One run. Workers compute items. The calling thread prefetches for them, reports finished items,
+/// and reports progress.
 class WorkQueue {
  public:
   WorkQueue(const std::vector<QueueItem>& items, const Context& context,
@@ -71,7 +71,7 @@ class WorkQueue {
         meter_(total_of(items, called), workers_) {}
 
   void run() {
-    // Else a worker could take an item before the thread that watches sees the stop.
+    // Otherwise a worker could take an item before the watching thread sees the stop.
     if (context_.stop.stop_requested()) throw Stopped();
     {
       std::vector<std::jthread> workers;
@@ -98,7 +98,7 @@ class WorkQueue {
 
   bool is_over() const { return waiting_.empty() && running_ == 0; }
 
-  /// The first failure is the run's; those under way end soon.
+  /// Keeps the first failure as the result of the run. Running items end soon.
   void fail(std::exception_ptr failure) {
     if (!failure_) failure_ = std::move(failure);
     stop_items();
@@ -116,7 +116,7 @@ class WorkQueue {
     while (!is_over()) {
       const auto index = take_item();
       if (!index) {
-        if (context_.compute_elsewhere) return;  // nobody here can be helped
+        if (context_.compute_elsewhere) return;  // no item here can be helped
         be_idle(lock);
         continue;
       }
@@ -140,7 +140,7 @@ class WorkQueue {
     }
   }
 
-  /// The largest waiting item that fits, now counted as running.
+  /// Returns the largest waiting item that fits, and counts it as running.
   std::optional<std::size_t> take_item() {
     const std::uint64_t left_bytes = budget_bytes_ - std::min(budget_bytes_, in_flight_bytes_);
     const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](std::size_t index) {
@@ -167,8 +167,8 @@ class WorkQueue {
     watcher_.notify_one();
   }
 
-  /// For a worker that can start nothing, since no items or no memory are left: it helps with items
-  /// under way until one of them ends, after which there may be something to start.
+  /// Lends a worker that cannot start an item (no items or no memory left) to running items. It
+  /// returns when one of them ends, because a new item may then fit.
   void be_idle(Lock& lock) {
     const std::size_t seen = count_ended_;
     lock.unlock();
@@ -211,8 +211,8 @@ class WorkQueue {
     for (const std::size_t index : ended) on_ended_(index);
   }
 
-  /// Prefetches the next item that is due: those under way, and as many after them as there are
-  /// workers, are. False where all of these are prefetched, or there is no memory for more.
+  /// Prefetches the next item. Prefetched are the running items and as many following ones as there
+  /// are workers. Returns false if all of these are prefetched, or if there is no memory for more.
   bool prefetch_next(Lock& lock) {
     const std::size_t started = running_ + count_ended_;
     if (prefetches_ == order_.size() || prefetches_ >= started + workers_) return false;
@@ -239,19 +239,19 @@ class WorkQueue {
   const std::size_t workers_;
   const std::uint64_t budget_bytes_;
   const Clock::time_point start_ = Clock::now();
-  Team team_;  // of the workers: those that can start nothing help the others
+  Team team_;  // of the workers: idle ones help the others
   std::stop_source stop_;
 
-  std::mutex mutex_;                          // guards all below
-  std::condition_variable watcher_;           // there may be something to prefetch or to tell
+  std::mutex mutex_;                          // guards all members below
+  std::condition_variable watcher_;           // there may be something to prefetch or to report
   std::list<std::size_t> waiting_;            // in order
   std::vector<State> states_;                 // by item
-  std::size_t running_ = 0;                   // items
-  std::atomic<std::size_t> count_ended_ = 0;  // items; idle workers read it without the mutex
-  std::vector<std::size_t> ended_;            // well, and not yet told of
-  std::size_t prefetches_ = 0;          // items of `order_`, from its start, that were prefetched
+  std::size_t running_ = 0;                   // number of running items
+  std::atomic<std::size_t> count_ended_ = 0;  // ended items; idle workers read it without the mutex
+  std::vector<std::size_t> ended_;            // finished without an error, not yet reported
+  std::size_t prefetches_ = 0;          // number of prefetched items, from the start of `order_`
   std::uint64_t in_flight_bytes_ = 0;   // memory of running items
-  std::uint64_t prefetched_bytes_ = 0;  // of items that are still waiting
+  std::uint64_t prefetched_bytes_ = 0;  // prefetched for waiting items
   ProgressMeter meter_;
   std::exception_ptr failure_;
   bool stopped_ = false;

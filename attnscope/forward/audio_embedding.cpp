@@ -26,8 +26,8 @@ std::int64_t frames_after(const AudioConvolution& layer, std::int64_t frames) {
   return room < 0 ? 0 : room / layer.stride + 1;
 }
 
-/// Rows of what a convolution reads at places `first` and on: of each channel its values at all
-/// taps. Beyond the ends of the sound they are 0.
+/// Gathers the inputs of a convolution at output positions from `first` on. Each row has, for each
+/// channel, the values at all taps. Values beyond the ends of the audio are 0.
 void gather(MatrixView<const float> audio, std::int64_t first_channel, std::int64_t channels,
             const AudioConvolution& layer, std::int64_t first, MatrixView<float> out) {
   for (std::int64_t row = 0; row < out.rows; ++row) {
@@ -42,7 +42,7 @@ void gather(MatrixView<const float> audio, std::int64_t first_channel, std::int6
   }
 }
 
-/// Each channel over all of the sound.
+/// Normalizes each channel over the whole audio.
 void norm_channels(const NormWeights& norm, MatrixView<float> audio) {
   const auto frames = static_cast<double>(audio.rows);
   for (std::int64_t channel = 0; channel < audio.cols; ++channel) {
@@ -85,7 +85,7 @@ Matrix<float> convolved(const AudioLayerWeights& weights, const AudioConvolution
   return out;
 }
 
-/// rows += what a wide convolution makes of them, which tells places apart. Source: transformers,
+/// Adds position embeddings computed by a wide convolution of the rows. Source: transformers,
 /// Wav2Vec2PositionalConvEmbedding.
 void add_position_embeddings(const AudioWeights& weights, const AudioSpec& spec,
                              MatrixView<float> rows, const Compute& compute) {
@@ -114,7 +114,8 @@ void add_position_embeddings(const AudioWeights& weights, const AudioSpec& spec,
   }
 }
 
-/// (out, in / groups, kernel): v g / ‖v‖, the norm of each tap over all else.
+/// Reads the weight-normalized convolution (out, in / groups, kernel): v g / ‖v‖, with one norm per
+/// tap.
 void read_places(const TensorReader& reader, const AudioPositionConvolution& spec,
                  AudioWeights& out) {
   const Model& model = reader.model();
@@ -186,26 +187,27 @@ std::int64_t rows_of_audio(const Model& model, const MediaInput& audio) {
                                   [](float value) { return !std::isfinite(value); });
   if (wrong != audio.values.end()) {
     refuse_audio("value " + std::to_string(wrong - audio.values.begin()) +
-                 " of the sound is NaN or infinite");
+                 " of the audio is NaN or infinite");
   }
   std::int64_t frames = 0;
   if (spec.of_waves) {
-    if (audio.shape.size() != 1) refuse_audio(model.name() + " reads a wave: one axis of samples");
+    if (audio.shape.size() != 1)
+      refuse_audio(model.name() + " expects a waveform: one axis of samples");
     frames = audio.shape[0];
     if (frames > kMaxSamples) {
-      refuse_audio(counted(frames, "sample") + " are over the limit of " +
-                   std::to_string(kMaxSamples) + ", ten minutes: cut the sound");
+      refuse_audio(counted(frames, "sample") + " exceed the limit of " +
+                   std::to_string(kMaxSamples) + " (10 minutes): shorten the audio");
     }
   } else {
     const std::int64_t wanted = 2 * model.dimensions().context.value_or(0);
     if (audio.shape.size() != 2 || audio.shape[0] != spec.features || audio.shape[1] != wanted) {
-      refuse_audio(model.name() + " reads " + std::to_string(spec.features) + " features of " +
-                   std::to_string(wanted) + " frames, and no others");
+      refuse_audio(model.name() + " expects " + std::to_string(spec.features) + " features of " +
+                   std::to_string(wanted) + " frames");
     }
     frames = audio.shape[1];
   }
   for (const AudioConvolution& layer : spec.convolutions) frames = frames_after(layer, frames);
-  if (frames < 1) refuse_audio("the sound is too short for " + model.name());
+  if (frames < 1) refuse_audio("the audio is too short for " + model.name());
   return frames;
 }
 
@@ -216,7 +218,7 @@ std::int64_t rows_of_media(const Model& model, const MediaInput& media_input) {
 
 PreparedStates embed_audio(const Model& model, const ForwardWeights& weights,
                            std::span<const MediaInput> audio_inputs, const Compute& compute) {
-  if (audio_inputs.empty()) refuse_audio("there is no sound");
+  if (audio_inputs.empty()) refuse_audio("no audio given");
   const AudioSpec& spec = *model.spec().stream.audio;
   const AudioWeights& of = *weights.audio;
   const std::int64_t width = model.dimensions().width;

@@ -1,4 +1,4 @@
-// From sound to what enters layer 0.
+// Audio embedding: from audio to the input of layer 0.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,18 @@
 
 namespace attnscope {
 
-/// Throws as TensorReader does.
+/// Throws like TensorReader.
 AudioWeights read_audio_weights(const TensorReader& reader, const AudioSpec& spec);
 
-/// Rows that such sound becomes. Throws Error(usage) for sound that the model does not read.
+/// Returns the number of rows that the audio produces. Throws Error(usage) for audio that does not
+/// fit the model.
 std::int64_t rows_of_audio(const Model& model, const MediaInput& audio);
 
-/// Of an image or sound, whichever the model reads. Throws likewise.
+/// Returns the number of rows for an image or audio, depending on the model. Throws Error(usage)
+/// for input that does not fit the model.
 std::int64_t rows_of_media(const Model& model, const MediaInput& media_input);
 
-/// Throws likewise.
+/// Returns the input of layer 0 for several audio inputs. Throws like rows_of_audio().
 PreparedStates embed_audio(const Model& model, const ForwardWeights& weights,
                            std::span<const MediaInput> audio_inputs, const Compute& compute);
 

@@ -1,16 +1,17 @@
-// A decoder's attention to what its encoder gives.
+// Cross-attention of a decoder to the encoder output.
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/matrix_buffers.h"
 
 namespace attnscope {
 
-/// Of the layer under way, from queries in qkv_ to context_. `made`: the keys and values that the
-/// layer makes of the memory, (rows, G d + G d_v); no data where the caches have them.
+/// Computes the attention of the current layer, from the queries in qkv_ to context_. `made`: the
+/// layer's keys and values of the encoder output, (rows, G d + G d_v). No data if the caches have
+/// them.
 void LayerRun::attend_cross_heads(std::int64_t layer, MatrixView<const float> made) {
   const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(layer)].cross;
-  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // single-threaded
   const std::size_t sequences = rows_.first.size();
-  std::vector<std::int64_t> first, keys;  // of each sequence
+  std::vector<std::int64_t> first, keys;  // per sequence
   std::int64_t rows = 0;
   for (std::size_t at = 0; at < sequences; ++at) {
     const std::size_t source =
@@ -56,11 +57,11 @@ void LayerRun::attend_cross_heads(std::int64_t layer, MatrixView<const float> ma
                   scratch->attention.scores, alone);
     give_back(std::move(scratch));
   });
-  check_states(weights_, context, "the cross attention of layer " + std::to_string(layer));
+  check_states(weights_, context, "the cross-attention of layer " + std::to_string(layer));
   if (with_maps) observer_.on_cross_maps(shown);
 }
 
-/// From the stream to what the heads of the layer find in the memory, in context_.
+/// Computes the head outputs of the layer's cross-attention from the residual stream, in context_.
 void LayerRun::make_cross_attention(std::int64_t layer) {
   const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(layer)].cross;
   const MatrixView<float> stream = states_.view();
@@ -82,7 +83,7 @@ void LayerRun::make_cross_attention(std::int64_t layer) {
   attend_cross_heads(layer, made);
 }
 
-/// Adds to the stream what the layer finds in the memory, unless only maps are wanted.
+/// Adds the output of the cross-attention to the residual stream, unless only maps are requested.
 void LayerRun::add_cross_attention(std::int64_t layer, bool maps_only,
                                    MatrixView<const float> given) {
   const CrossWeights& weights = *weights_.layers[static_cast<std::size_t>(layer)].cross;

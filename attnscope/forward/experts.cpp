@@ -12,7 +12,8 @@
 namespace attnscope {
 namespace {
 
-/// One matrix of an expert, with its bias, read from the file when it is used.
+/// Reads one matrix of an expert with its bias. Experts are read from the file each time they are
+/// used.
 SharedLinear read_expert(const Model& model, std::int64_t layer, std::int64_t expert, Role role,
                          const Compute& compute) {
   const TensorReader reader(model, /*copy_weights=*/false, compute);
@@ -22,7 +23,8 @@ SharedLinear read_expert(const Model& model, std::int64_t layer, std::int64_t ex
   return reader.make_linear({weight.matrix}, std::move(bias), /*copied=*/false);
 }
 
-/// out = (u + 1) g σ(alpha g) with g = min(gate, clamp) and u = `out` clipped to ±clamp.
+/// Computes out = (u + 1) g σ(alpha g), where g = min(gate, clamp) and u is `out` clipped to
+/// ±clamp.
 void clamp_gated(MatrixView<const float> gate, double clamp, double alpha, MatrixView<float> out) {
   const auto most = static_cast<float>(clamp), slope = static_cast<float>(alpha);
   for (std::int64_t row = 0; row < out.rows; ++row) {
@@ -36,7 +38,7 @@ void clamp_gated(MatrixView<const float> gate, double clamp, double alpha, Matri
 
 }  // namespace
 
-/// The rows that chose an expert, and how much it counts in each.
+/// The rows routed to an expert, and its weight in each row.
 struct ExpertRun::Visit {
   std::int64_t expert = 0;
   std::vector<std::int64_t> rows;
@@ -78,8 +80,8 @@ void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights,
   const MatrixView<float> sum = sized(sum_, input.rows, input.cols);
   std::fill_n(sum.data, sum.rows * sum.cols, 0.0F);
   const MatrixView<const float> read = norm_stream(weights.input_norm);
-  // One after another, each shared by all threads: so their order, and with it every digit of a
-  // row, is that of a run of other rows too.
+  // Experts run one after another, each on all threads. Their order, and with it every digit of a
+  // row, does therefore not depend on the other rows.
   for (std::int64_t expert = 0; expert < experts; ++expert) {
     Visit& visit = visits[static_cast<std::size_t>(expert)];
     if (visit.rows.empty()) continue;
@@ -141,7 +143,7 @@ void ExpertRun::run_expert(std::int64_t layer, const ExpertWeights& weights, con
   }
 }
 
-/// Adds the experts that every row passes to sum_.
+/// Adds the outputs of the shared experts to sum_.
 void ExpertRun::run_shared(std::int64_t layer, const ExpertWeights& weights,
                            MatrixView<const float> input) {
   const Activation activation = spec_.layers[static_cast<std::size_t>(layer)].activation;

@@ -1,4 +1,4 @@
-// Mixtures of experts in the forward pass.
+// Mixture-of-experts (MoE) layers in the forward pass.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,22 @@
 
 namespace attnscope {
 
-/// What a layer's experts make of its rows.
+/// Computes the outputs of a layer's experts.
 class ExpertRun {
  public:
   ExpertRun(const ModelSpec& spec, const ForwardObserver& observer, const Compute& compute)
       : spec_(spec), observer_(observer), compute_(compute) {}
 
-  /// out = Σ weight · expert(input) + shared(input), (rows, D), or that added to what `out` holds.
-  /// Experts with norms of their own read `stream`, which is what the norm of `input` read. `out`
-  /// may be one of these itself. Each expert that some row chose runs once, over all of those
-  /// rows; its weights are decoded while it runs. Throws as the reading of weights does.
+  /// Computes out = Σ weight · expert(input) + shared(input), (rows, D), or adds it to `out` if
+  /// `add` is set. Experts with norms of their own read `stream`, the residual stream before the
+  /// norm that gave `input`. `out` may alias one of the inputs. Each expert that is chosen by some
+  /// row runs once, on all its rows; its weights are decoded during this run. Throws like the
+  /// reading of weights.
   void run(std::int64_t layer, const ExpertWeights& weights, MatrixView<const float> stream,
            MatrixView<const float> input, MatrixView<float> out, bool add);
 
  private:
-  struct Visit;  // of one expert by some of the rows
+  struct Visit;  // the rows routed to one expert
 
   void run_expert(std::int64_t layer, const ExpertWeights& weights, const Visit& visit,
                   MatrixView<const float> input);

@@ -26,7 +26,7 @@ SequenceRows rows_of(std::span<const TokenIds> sequences, std::span<const KeyVal
     rows.past.push_back(caches.empty() ? std::span<const std::int64_t>() : caches[at].tokens());
     rows.total += rows.length.back();
     if (!caches.empty() && rows.tokens(at) > caches[at].room()) {
-      throw std::length_error("a cache of keys and values without room for the tokens of a run");
+      throw std::length_error("the KV cache has no room for the tokens of this run");
     }
   }
   return rows;
@@ -43,20 +43,20 @@ SequenceRows rows_of(std::span<const std::int64_t> lengths) {
   return rows;
 }
 
-/// The stack of that name, of the model of which this is one.
+/// Returns the stack with this name of the model to which `model` belongs.
 const Model& stack_of(const Model& model, std::string_view stack) {
   if (model.stack() == stack) return model;
   if (const Model* other = model.sibling(stack)) return *other;
   throw Error(ErrorKind::format, {.file = model.checkpoint().main_file().string(),
-                                  .problem = "holds no " + std::string(stack) +
-                                             " attention, without which no decoder is run"});
+                                  .problem = "has no " + std::string(stack) +
+                                             " attention, and the decoder cannot run without it"});
 }
 
 bool is_of_decoder(const Model& model) {
   return model.stack() == "decoder" || model.stack() == "cross";
 }
 
-/// Numbers of a token that stay while later layers may read them.
+/// Returns the number of values per token that are kept for later layers.
 std::int64_t kept_row_size(const ModelSpec& spec) {
   std::int64_t numbers = 0;
   std::set<std::int64_t> kept;
@@ -110,9 +110,10 @@ std::int64_t ForwardPass::logits_width() const {
 void ForwardPass::check_ids(const TokenIds& ids) const {
   for (std::size_t at = 0; at < ids.size(); ++at) {
     if (ids[at] >= 0 && ids[at] < vocabulary()) continue;
-    throw Error(ErrorKind::usage, {.problem = "token id " + std::to_string(ids[at]) + " (token " +
-                                              std::to_string(at) + "): " + model_.name() +
-                                              " has ids 0 to " + std::to_string(vocabulary() - 1)});
+    throw Error(ErrorKind::usage,
+                {.problem = "token id " + std::to_string(ids[at]) + " (position " +
+                            std::to_string(at) + ") is out of range: " + model_.name() +
+                            " has ids 0 to " + std::to_string(vocabulary() - 1)});
   }
 }
 
@@ -120,14 +121,14 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
   const auto refuse = [&](const std::string& problem) {
     throw Error(ErrorKind::usage, {.problem = problem});
   };
-  if (reads_images()) refuse(model_.name() + " reads images, and no text");
-  if (reads_audio()) refuse(model_.name() + " reads sound, and no text");
-  if (sequence.empty()) refuse("a text without tokens cannot be run");
+  if (reads_images()) refuse(model_.name() + " takes images, not text");
+  if (reads_audio()) refuse(model_.name() + " takes audio, not text");
+  if (sequence.empty()) refuse("the text has no tokens");
   check_ids(sequence);
   const std::int64_t tokens = past + std::ssize(sequence);
   if (tokens > longest()) {
     refuse("a text of " + counted(tokens, "token") + " is longer than the " +
-           std::to_string(longest()) + " that " + model_.name() + " has positions for");
+           std::to_string(longest()) + " positions of " + model_.name());
   }
 }
 
@@ -135,7 +136,7 @@ void ForwardPass::check_head() const {
   if (no_logits().empty() || !model_.spec().head.rule.needed) return;
   throw Error(ErrorKind::format, {.file = model_.checkpoint().main_file().string(),
                                   .problem = verbatim(no_logits()),
-                                  .hint = "the output head in " + model_.spec().source});
+                                  .hint = "the LM head in " + model_.spec().source});
 }
 
 Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const ForwardObserver& observer,
@@ -159,7 +160,8 @@ Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& o
   const bool reads_tokens = std::any_of(
       weights_.layers.begin(), weights_.layers.end(),
       [](const LayerWeights& layer) { return layer.value_embedding || layer.own_input; });
-  if (!fits || reads_tokens) throw std::invalid_argument("states that are not those of the model");
+  if (!fits || reads_tokens)
+    throw std::invalid_argument("the prepared states do not fit the model");
   return run_layers(std::move(prepared.states), {}, {}, rows, observer, compute, {},
                     /*memory=*/nullptr);
 }
@@ -202,7 +204,8 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
   for (std::size_t at = 0; encoder_output != nullptr && at < caches.size(); ++at) {
     caches[at].set_encoder_length(encoder_output->lengths[at]);
   }
-  check_states(weights_, states.view(), start.layer == 0 ? "the embedding" : "the start");
+  check_states(weights_, states.view(),
+               start.layer == 0 ? "the embedding" : "the given residual stream");
   LayerRun run(model_.spec(), weights_, sequences, rows, states, observer, compute, caches,
                encoder_output);
   const std::int64_t layers = model_.spec().dimensions.layers;
@@ -260,7 +263,8 @@ bool ForwardPass::may_start_between(bool remembers) const {
 
 Error needs_source(const Model& decoder) {
   return {ErrorKind::unsupported,
-          {.problem = verbatim(decoder.name()) + " runs on what its encoder gives of a source"}};
+          {.problem = verbatim(decoder.name()) +
+                      " needs a source: its cross-attention reads the encoder output"}};
 }
 
 std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int64_t tokens) {
@@ -268,7 +272,8 @@ std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int6
   const HeadShape& heads = dimensions.heads;
   const auto size = [](std::int64_t count) { return static_cast<double>(count); };
   const double rows = size(sequences) * size(tokens);
-  // Where all rows choose one expert: scores, sums, what it reads and gives, and what is between.
+  // Worst case, all rows choose one expert: scores, sums, its input and output, and intermediate
+  // values.
   double of_experts = 0;
   if (dimensions.experts > 0) {
     of_experts = size(dimensions.experts) + 3 * size(dimensions.width) +

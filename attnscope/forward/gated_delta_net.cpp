@@ -13,7 +13,7 @@
 namespace attnscope {
 namespace {
 
-/// Each row x becomes factor x / sqrt(Σ x² + 1e-6).
+/// Replaces each row x by factor · x / sqrt(Σ x² + 1e-6).
 void make_unit(MatrixView<float> rows, float factor) {
   constexpr float kEpsilon = 1e-6F;
   for (std::int64_t row = 0; row < rows.rows; ++row) {
@@ -25,7 +25,7 @@ void make_unit(MatrixView<float> rows, float factor) {
 }
 
 float softplus(float x) {
-  constexpr float kLinear = 20;  // from here on it is x, as in torch
+  constexpr float kLinear = 20;  // softplus(x) = x above this, as in PyTorch
   return x > kLinear ? x : std::log1p(std::exp(x));
 }
 
@@ -34,7 +34,7 @@ float softplus(float x) {
 void MixerRun::run_delta_head(std::int64_t layer, const DeltaNetWeights& weights,
                               std::size_t sequence, std::int64_t head, MatrixView<float> out) {
   const DeltaNetSpec& spec = weights.spec;
-  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // single-threaded
   const MatrixView<float> projected = rows_of(sequence, projected_.view());
   const MatrixView<float> convolved = rows_of(sequence, convolved_.view());
   const std::int64_t key_head = head / (spec.value_heads / spec.key_heads);
@@ -100,7 +100,7 @@ void MixerRun::run_delta_net(std::int64_t layer, const DeltaNetWeights& weights,
   const auto key_heads = static_cast<std::size_t>(spec.key_heads);
   const float query_scale = 1 / std::sqrt(static_cast<float>(spec.key_dim));
   run_parts(compute_, 2 * key_heads, [&](std::size_t part) {
-    const bool of_queries = part < key_heads;  // keys come after them
+    const bool of_queries = part < key_heads;  // keys follow the queries
     make_unit(convolved.col_block(static_cast<std::int64_t>(part) * spec.key_dim, spec.key_dim),
               of_queries ? query_scale : 1);
   });

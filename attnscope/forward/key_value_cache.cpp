@@ -10,7 +10,7 @@ namespace attnscope {
 
 namespace {
 
-/// Dimensions of the keys of a layer's own indexer; 0 where it has none.
+/// Returns the key dimension of a layer's indexer. 0 if it has none.
 std::int64_t indexer_dim(const ModelSpec& spec, std::int64_t layer) {
   if (spec.layers.empty()) return 0;
   const auto& indexer = spec.layers[static_cast<std::size_t>(layer)].attention.indexer;
@@ -47,7 +47,7 @@ std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room,
     if (sum) sum = own ? checked_add(*sum, *own) : std::nullopt;
   };
   for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
-    if (!dimensions.attends(layer)) {  // its state, and the next one
+    if (!dimensions.attends(layer)) {  // current and next state
       add(checked_mul(2 * sizeof(float), static_cast<std::uint64_t>(dimensions.mixers->state)));
       continue;
     }

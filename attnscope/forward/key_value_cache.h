@@ -1,5 +1,4 @@
-// What a run leaves of a text for the tokens that follow it: keys and values of every layer that
-// attends, and the states of the others.
+// KV cache of one text: keys and values of every attention layer, and the states of other layers.
 #pragma once
 
 #include <cstdint>
@@ -13,60 +12,62 @@
 
 namespace attnscope {
 
-/// Belongs to one text and one model, whose ForwardPass fills it. Keys are as their layer's norm
-/// and rotation left them. Layers with a window keep all tokens, too.
+/// Cache of one text for one model, filled by ForwardPass. Keys are stored after norm and rotation.
+/// Layers with sliding-window attention keep all tokens too.
 class KeyValueCache {
  public:
-  /// Room for `room` tokens. Throws std::bad_alloc.
+  /// Allocates room for `room` tokens. Throws std::bad_alloc.
   KeyValueCache(const ModelSpec& spec, std::int64_t room);
 
-  /// What it takes, in bytes; the largest integer where that is more. `encoder_length`: tokens of
-  /// an encoder, see look_at().
+  /// Returns the size in bytes, or the largest integer if it overflows. `encoder_length`: encoder
+  /// tokens of cross-attention; see set_encoder_length().
   static std::uint64_t bytes(const ModelSpec& spec, std::int64_t room,
                              std::int64_t encoder_length = 0);
 
-  /// Those whose keys and values it holds.
+  /// The cached tokens.
   const TokenIds& tokens() const { return tokens_; }
   std::int64_t room() const { return room_; }
 
-  /// Forgets all tokens but the first `count`, after which others may then follow. States cannot go
-  /// back: a cache that has some then forgets all tokens.
+  /// Keeps the first `count` tokens, so that others may follow. States cannot be rewound: a cache
+  /// with states then forgets all tokens.
   void keep(std::int64_t count);
 
   // For ForwardPass:
-  /// The text is that of a decoder, whose layers look at so many tokens of an encoder.
+  /// Sets the number of encoder tokens for a decoder's cross-attention.
   void set_encoder_length(std::int64_t encoder_length) { encoder_length_ = encoder_length; }
   std::int64_t encoder_length() const { return encoder_length_; }
-  /// Keys and values that a layer made of them when the text was begun.
+  /// Keys and values of the encoder tokens, computed by a layer at the start of the text.
   KeysAndValues& cross_head(std::int64_t layer, std::int64_t kv_head);
   KeysAndValues& head(std::int64_t layer, std::int64_t kv_head);
-  /// (room, d) of the keys of a layer's own indexer, rotated.
+  /// Keys of a layer's indexer, rotated: (room, d).
   MatrixView<float> indexer_keys(std::int64_t layer) {
     return indexer_keys_[static_cast<std::size_t>(layer)].view();
   }
-  /// What a layer that does not attend has left of the tokens; empty where there are none.
+  /// State of a layer without attention after the cached tokens. Empty if there are none.
   std::span<const float> state(std::int64_t layer) const;
-  /// Where it puts what it leaves of these and of those that add() will be told of.
+  /// Buffer for the state after the next tokens, which becomes current with add().
   std::span<float> next_state(std::int64_t layer);
-  /// Tokens of which every head holds keys and values, and every next state what they left.
+  /// Adds tokens after all heads have stored their keys and values, and all layers their next
+  /// states.
   void add(const TokenIds& tokens);
 
  private:
   TokenIds tokens_;
   std::int64_t room_, state_size_ = 0, encoder_length_ = 0;
-  /// Of each layer; none where it does not attend, or takes those of an earlier one.
+  /// One entry per layer. Empty for layers without attention, and for layers that share keys and
+  /// values of an earlier one.
   std::vector<std::vector<KeysAndValues>> layers_;
-  std::vector<std::vector<KeysAndValues>> cross_;  // likewise
-  std::vector<Matrix<float>> indexer_keys_;        // of each layer; empty where it has no indexer
-  std::vector<std::int64_t> place_;                // of each layer among those that do not attend
-  std::vector<float> states_, next_states_;        // of these
+  std::vector<std::vector<KeysAndValues>> cross_;  // one entry per layer
+  std::vector<Matrix<float>> indexer_keys_;        // one per layer; empty without an indexer
+  std::vector<std::int64_t> place_;                // index among the layers without attention
+  std::vector<float> states_, next_states_;        // states of layers without attention
 };
 
-/// Whether a text of `tokens` tokens may be run from a cache of its first `past`. Not where the run
-/// of a longer text gives these other keys: where attention looks forward too, where tokens are
-/// embedded by the share of masks in the text (ESM), and where longrope's long factors begin.
-/// (dynamic turns tokens otherwise as a text grows, too, but there transformers' generate() keeps
-/// the keys that it has, and begins anew only where longrope does, in Phi-3.)
+/// Returns whether a text of `tokens` tokens may continue from a cache of its first `past` tokens.
+/// False if a longer text changes earlier keys: bidirectional attention, embeddings scaled by the
+/// share of masked tokens (ESM), and the start of longrope's long factors. The rotation of
+/// `dynamic` RoPE also changes as a text grows. There, generate() in transformers keeps the
+/// existing keys; it restarts only for longrope (Phi-3).
 bool can_continue(const ModelSpec& spec, std::int64_t past, std::int64_t tokens);
 
 }  // namespace attnscope

@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// out = a out + b x, element by element.
+/// Computes out = a out + b x, element by element.
 void mix(Matrix<float>& out, float a, const Matrix<float>& x, float b) {
   float* values = out.data();
   const float* other = x.data();
@@ -22,7 +22,7 @@ void mix(Matrix<float>& out, float a, const Matrix<float>& x, float b) {
   for (std::int64_t at = 0; at < count; ++at) values[at] = a * values[at] + b * other[at];
 }
 
-/// Each column times its factor; none: as they are.
+/// Multiplies each column by its factor. Does nothing if `factors` is empty.
 void scale_columns(MatrixView<float> rows, const std::vector<float>& factors) {
   if (factors.empty()) return;
   for (std::int64_t row = 0; row < rows.rows; ++row) {
@@ -50,8 +50,8 @@ void check_states(const ForwardWeights& weights, MatrixView<const float> states,
     if (all_finite(states.row_block(row, 1))) continue;
     throw Error(ErrorKind::numerical,
                 {.file = weights.checkpoint->main_file().string(),
-                 .problem = of + " gives NaN or infinity (first at row " + std::to_string(row) +
-                            "), so that nothing after it can be computed"});
+                 .problem = of + " outputs NaN or infinity (first at row " + std::to_string(row) +
+                            "): nothing after it can be computed"});
   }
 }
 
@@ -89,7 +89,7 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
   }
 }
 
-/// What a layer does to the stream before its attention (daisy).
+/// Combines the residual stream with skip connections before the attention (daisy).
 void LayerRun::enter(std::int64_t layer) {
   const auto& input = weights_.layers[static_cast<std::size_t>(layer)].input;
   if (!input) return;
@@ -99,7 +99,7 @@ void LayerRun::enter(std::int64_t layer) {
   mix(states_, input->of_stream, embedding_, input->of_embedding);
 }
 
-/// out = mlp(input), or that added to what `out` holds.
+/// Computes out = mlp(input), or adds it to `out` if `add` is set.
 void LayerRun::mlp(std::int64_t layer, MatrixView<const float> input, MatrixView<float> out,
                    bool add) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
@@ -159,7 +159,8 @@ void LayerRun::mix_tokens(std::int64_t layer, MatrixView<const float> input) {
         context, compute_);
 }
 
-/// Adds what the MLP gives as it is computed, unless something comes between.
+/// Accumulates the MLP output into the residual stream directly, unless a norm, a factor or the
+/// observer needs it first.
 void LayerRun::add_mlp(std::int64_t layer, MatrixView<const float> input) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
@@ -179,7 +180,8 @@ void LayerRun::add_attention(std::int64_t layer) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const MatrixView<float> stream = states_.view();
-  // What a branch gives is added as it is computed, unless something comes between.
+  // The output is accumulated into the residual stream directly, unless a norm or a factor comes
+  // between.
   const bool scaled = spec.branch_factor != 1;
   if (!weights.attention_output && !scaled && weights.attention_factors.empty()) {
     return apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
@@ -221,7 +223,7 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
     show_input(layer, Role::output, context_.view());
   }
 
-  // In the parallel form the MLP reads the stream as it was before the attention.
+  // With parallel attention and MLP, the MLP reads the residual stream before the attention.
   Matrix<float> of_mlp;
   if (spec.parallel) {
     const bool own_norm = weights.mlp_input.has_value();
@@ -256,9 +258,9 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   check_states(weights_, stream, "layer " + std::to_string(layer));
 }
 
-// What DeBERTa's first layer adds to its output.
+// Convolution that DeBERTa's first layer adds to its output.
 
-/// Beyond the ends of a text, the embedding is 0.
+/// Adds the convolution of the embedding, which is 0 beyond the ends of a text.
 void LayerRun::add_convolution(const ConvolutionWeights& convolution) {
   const std::int64_t kernel = convolution.kernel, width = embedding_.cols();
   Matrix<float> places(rows_.total, width * kernel);

@@ -1,4 +1,4 @@
-// One layer after another over the stream of all sequences.
+// Execution of single layers on the residual stream of all sequences.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,12 @@
 
 namespace attnscope {
 
-/// The input that each layer of Gemma 4 gets beside the stream. Keeps its memory between layers.
+/// Per-layer input of Gemma 4, in addition to the residual stream. Reuses its memory between
+/// layers.
 class PerLayerInput {
  public:
-  /// stream += what PerLayerInputRule says. `embedding`: what entered layer 0; both (rows, D) of
-  /// all sequences, one after another.
+  /// Adds the term described by PerLayerInputRule to `stream`. `embedding`: the input of layer 0.
+  /// Both are (rows, D) for all sequences.
   void add(const PerLayerInputWeights& weights, Activation activation,
            std::span<const TokenIds> sequences, MatrixView<const float> embedding,
            MatrixView<float> stream, const Compute& compute);
@@ -38,42 +39,42 @@ class PerLayerInput {
   Matrix<float> input_, narrow_, change_;
 };
 
-/// Which keys the queries of a layer see.
+/// Returns which keys the queries of a layer attend to.
 AttentionMask mask_of(const MaskSpec& spec);
 
-/// out = norm(x), (rows, n). `out` may be x itself.
+/// Computes out = norm(x), (rows, n). `out` may be x itself.
 void apply_norm(const NormWeights& norm, MatrixView<const float> x, MatrixView<float> out,
                 const Compute& compute);
 
-/// out = the layer's product, with its bias and `after`.
+/// Computes out = x Wᵀ + bias, followed by `after`.
 void apply(const LinearLayer& layer, MatrixView<const float> x, LinearEpilogue after,
            MatrixView<float> out, const Compute& compute);
 
-/// Throws Error(numerical) where a number of the states is NaN or infinite, Error(io) where a file
-/// was cut or written to while they were computed. `of`: what gave them.
+/// Throws Error(numerical) if a state is NaN or infinite, and Error(io) if a file was changed
+/// during the computation. `of`: name of the source of the states, for the message.
 void check_states(const ForwardWeights& weights, MatrixView<const float> states,
                   const std::string& of);
 
-/// Holds what one pass needs between its layers.
+/// State of one pass between its layers.
 class LayerRun {
  public:
-  /// `sequences`: none where their states were prepared elsewhere. `states`: the stream (rows, D),
-  /// which layers change. `caches`: none, or of each sequence, to which keys and values are put.
-  /// `encoder_output`: of a decoder whose caches do not have it yet; else null. All must outlive
-  /// this.
+  /// `sequences`: empty if the states were prepared elsewhere. `states`: the residual stream (rows,
+  /// D), which layers update. `caches`: empty, or one per sequence, to which keys and values are
+  /// added. `encoder_output`: for a decoder whose caches do not have it yet; else null. All
+  /// arguments must outlive this object.
   LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
            std::span<const TokenIds> sequences, const SequenceRows& rows, Matrix<float>& states,
            const ForwardObserver& observer, const Compute& compute, std::span<KeyValueCache> caches,
            const EncoderOutput* encoder_output);
 
-  /// Runs one layer, or as far as its maps, those of its cross attention where it ends across; the
-  /// observer is shown these. `start`: of the layer that a pass begins with. Throws as
-  /// check_states().
+  /// Runs one layer. `maps_only`: stops after its attention maps, or with `ends_across` after those
+  /// of its cross-attention. Passes the requested values to the observer. `start`: used by the
+  /// first layer of a pass. Throws like check_states().
   void run_layer(std::int64_t layer, bool maps_only, bool ends_across = false,
                  const PassStart& start = {});
 
  private:
-  /// What a thread needs for a head.
+  /// Buffers of a thread for one head.
   struct Scratch {
     AttentionScratch attention;
     ScoreBiases::Scratch bias;
@@ -81,7 +82,7 @@ class LayerRun {
   std::unique_ptr<Scratch> take_scratch();
   void give_back(std::unique_ptr<Scratch> scratch);
 
-  using Positions = std::vector<const RotaryTable*>;  // of each sequence; empty: nothing turns
+  using Positions = std::vector<const RotaryTable*>;  // one per sequence; empty: no rotation
 
   Positions rotary_tables(const AttentionSpec& spec);
   Positions rotary_tables(const std::optional<Rope>& rope);
@@ -102,10 +103,10 @@ class LayerRun {
   void make_cross_attention(std::int64_t layer);
   void attend_cross_heads(std::int64_t layer, MatrixView<const float> made);
   LayerMaps make_room_for_maps(std::int64_t layer, const std::vector<std::int64_t>& keys);
-  /// From a layer's normed input to context_, which its output projection reads.
+  /// Computes context_, the input of the output projection, from a layer's normalized input.
   void mix_tokens(std::int64_t layer, MatrixView<const float> input);
   void mlp(std::int64_t layer, MatrixView<const float> input, MatrixView<float> out, bool add);
-  /// What the output projection makes of context_.
+  /// Adds the output projection of context_ to the residual stream.
   void add_attention(std::int64_t layer);
   void add_mlp(std::int64_t layer, MatrixView<const float> input);
   void add_convolution(const ConvolutionWeights& convolution);
@@ -124,26 +125,25 @@ class LayerRun {
 
   ExpertRun experts_;
   Matrix<float> normed_, change_, qkv_, context_, wide_;
-  Matrix<float> cross_keys_and_values_;  // keys and values of the memory
+  Matrix<float> cross_keys_and_values_;  // keys and values of the encoder output
   MlaAttention mla_;
   MixerRun mixers_;
   PerLayerInput own_inputs_;
-  HeadShape heads_;  // of the layer under way
-  std::map<std::int64_t, Matrix<float>>
-      kept_;                 // keys, then values, of layers that later ones share
-  Matrix<float> embedding_;  // what entered layer 0, where layers ask for it
-  std::map<std::int64_t, Matrix<float>> skipped_;  // outputs of layers that later ones take up
-  std::vector<Matrix<float>> maps_;                // of one layer
+  HeadShape heads_;                                // of the current layer
+  std::map<std::int64_t, Matrix<float>> kept_;     // keys, then values, that later layers share
+  Matrix<float> embedding_;                        // input of layer 0, if layers need it
+  std::map<std::int64_t, Matrix<float>> skipped_;  // outputs used by skip connections
+  std::vector<Matrix<float>> maps_;                // maps of one layer
   struct KnownTable {
     Rope rope;
     std::int64_t head_dim;
-    std::int64_t first, tokens;  // position of its first row, and of the whole text
+    std::int64_t first, tokens;  // position of its first row; tokens of the whole text
     RotaryTable table;
   };
   std::deque<KnownTable> tables_;
-  std::optional<RotaryTable> patch_table_;  // of every image: all layers turn alike
+  std::optional<RotaryTable> patch_table_;  // for every image: all layers rotate alike
   std::mutex scratch_mutex_;
-  std::vector<std::unique_ptr<Scratch>> scratch_;  // that no thread uses
+  std::vector<std::unique_ptr<Scratch>> scratch_;  // not used by any thread
   ScoreBiases biases_;
   KeySelection selection_;
 };

@@ -72,7 +72,7 @@ MatrixView<const float> finite_logits(const ForwardPass& pass, MatrixView<const 
   });
   if (std::ranges::all_of(finite, [](std::uint8_t row) { return row != 0; })) return logits;
   throw Error(ErrorKind::numerical, {.file = pass.model().checkpoint().main_file().string(),
-                                     .problem = "the output head gives NaN or infinity"});
+                                     .problem = "the LM head outputs NaN or infinity"});
 }
 
 std::int64_t rows_of_logits(const ForwardPass& pass) {

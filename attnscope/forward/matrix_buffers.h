@@ -1,4 +1,4 @@
-// Memory that a forward pass uses again.
+// Reusable memory of a forward pass.
 #pragma once
 
 #include <algorithm>
@@ -10,21 +10,22 @@
 
 namespace attnscope {
 
-/// The matrix with that shape; what it held is lost. Matrices of one batch are of the same shapes
-/// in every layer: most calls allocate nothing.
+/// Gives the matrix this shape and discards its contents. Matrices of one batch have the same
+/// shapes in every layer, so most calls do not allocate.
 inline MatrixView<float> sized(Matrix<float>& matrix, std::int64_t rows, std::int64_t cols) {
   if (matrix.rows() != rows || matrix.cols() != cols) matrix = Matrix<float>(rows, cols);
   return matrix.view();
 }
 
-/// The same for shapes that differ from call to call: its first rows.
+/// Returns the first `rows` rows, for row counts that vary between calls. Allocates only if the
+/// matrix is too small.
 inline MatrixView<float> sized_at_least(Matrix<float>& matrix, std::int64_t rows,
                                         std::int64_t cols) {
   if (matrix.rows() < rows || matrix.cols() != cols) matrix = Matrix<float>(rows, cols);
   return matrix.view().row_block(0, rows);
 }
 
-/// Rows from one matrix to another of that shape; columns are contiguous.
+/// Copies rows to a matrix of the same shape. Columns must be contiguous.
 inline void copy_into(MatrixView<float> out, MatrixView<const float> from) {
   for (std::int64_t row = 0; row < from.rows; ++row) {
     std::copy_n(&from(row, 0), from.cols, &out(row, 0));
@@ -37,9 +38,9 @@ inline Matrix<float> copied(MatrixView<const float> from) {
   return out;
 }
 
-// Products of matrices that a run itself has made.
+// Products of matrices computed during a run.
 
-/// out = x · rowsᵀ, whose shape it takes.
+/// Computes out = x · rowsᵀ and resizes `out` accordingly.
 inline void multiply_rows(MatrixView<const float> x, MatrixView<const float> rows,
                           Matrix<float>& out, const Compute& compute) {
   if (out.rows() != x.rows || out.cols() != rows.rows) out = Matrix<float>(x.rows, rows.rows);

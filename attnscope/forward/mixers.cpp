@@ -58,7 +58,7 @@ void MixerRun::run(std::int64_t layer, const MixerWeights& weights, MatrixView<c
 
 namespace {
 
-/// The row of that number, counted from x's first; null before the text.
+/// Returns a row, counted from x's first row. Null before the text.
 const float* row_at(std::int64_t row, MatrixView<const float> past, MatrixView<const float> x) {
   if (row >= 0) return &x(row, 0);
   return past.data == nullptr ? nullptr : &past(past.rows + row, 0);
@@ -68,7 +68,7 @@ const float* row_at(std::int64_t row, MatrixView<const float> past, MatrixView<c
 
 void convolve(const CausalConvolution& convolution, MatrixView<const float> past,
               MatrixView<const float> x, MatrixView<float> out, const Compute& compute) {
-  constexpr std::int64_t kChannels = 256;  // of a part
+  constexpr std::int64_t kChannels = 256;  // channels per task
   const std::int64_t channels = convolution.channels, kernel = convolution.kernel;
   const auto parts = static_cast<std::size_t>((channels + kChannels - 1) / kChannels);
   run_parts(compute, parts, [&](std::size_t part) {

@@ -1,4 +1,4 @@
-// The layers of a pass that do not attend.
+// Layers of a pass without attention (Gated DeltaNet, short convolutions).
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace attnscope {
 
-/// Holds what one pass needs between such layers.
+/// State of one pass between such layers.
 class MixerRun {
  public:
-  /// `caches`: none, or of each sequence. All must outlive this.
+  /// `caches`: empty, or one per sequence. All arguments must outlive this object.
   MixerRun(const SequenceRows& rows, const Compute& compute, std::span<KeyValueCache> caches)
       : rows_(rows), compute_(compute), caches_(caches) {}
 
-  /// From the layer's input (rows, D) to what its output projection reads. The caches get the
-  /// layer's next states.
+  /// Computes the input of the output projection from the layer's input (rows, D). Stores the
+  /// layer's next states in the caches.
   void run(std::int64_t layer, const MixerWeights& weights, MatrixView<const float> input,
            MatrixView<float> out);
 
  private:
-  /// The state of a sequence before and after this run: rows of a convolution, then a matrix of
-  /// each head. No data where there is none before, or none to keep.
+  /// State of a sequence before and after this run: rows of a convolution, then one matrix per
+  /// head. No data if there is no earlier state, or none to keep.
   struct States {
     MatrixView<const float> past_rows;
     MatrixView<float> next_rows;
@@ -50,15 +50,15 @@ class MixerRun {
   Matrix<float> projected_, convolved_;
 };
 
-// A convolution of each channel along the text, which sees no later token.
+// Causal depthwise convolution along the text.
 
-/// x and out: (tokens, channels), with contiguous rows, not the same memory. `past`: the kernel − 1
-/// rows before x, or no data at the begin of a text.
+/// Convolves x into `out`: both (tokens, channels), with contiguous rows, in separate memory.
+/// `past`: the kernel − 1 rows before x, or no data at the start of a text.
 void convolve(const CausalConvolution& convolution, MatrixView<const float> past,
               MatrixView<const float> x, MatrixView<float> out, const Compute& compute);
 
-/// The kernel − 1 rows before those that will follow x. `past` as above; `next` may not be its
-/// memory.
+/// Stores the last kernel − 1 rows, which precede the rows after x, in `next`. `past`: as in
+/// convolve(); must not alias `next`.
 void keep_last_rows(MatrixView<const float> past, MatrixView<const float> x,
                     MatrixView<float> next);
 

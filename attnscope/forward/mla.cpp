@@ -7,7 +7,8 @@
 namespace attnscope {
 namespace {
 
-/// Matrices of one batch are of the same shapes in every layer: most calls allocate nothing.
+/// Resizes the matrix. Matrices of one batch have the same shapes in every layer, so most calls do
+/// not allocate.
 MatrixView<float> shaped(Matrix<float>& matrix, std::int64_t rows, std::int64_t cols) {
   if (matrix.rows() != rows || matrix.cols() != cols) matrix = Matrix<float>(rows, cols);
   return matrix.view();

@@ -1,4 +1,4 @@
-// Queries, keys and values of multi-head latent attention.
+// Queries, keys and values of multi-head latent attention (MLA).
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,25 @@
 
 namespace attnscope {
 
-/// Keeps its matrices between layers.
+/// Computes MLA projections. Reuses its buffers between layers.
 class MlaAttention {
  public:
-  /// From the attention's input (rows, D) to `qkv` (rows, H d + H d + H d_v): of every head the
-  /// queries, then of every head the keys, then the values. The key that all heads share is the end
-  /// of each head's. Nothing is rotated yet. `on_latents`: none, or who is shown the latents before
-  /// their norms, those of queries (no data where they have none), and those of keys and values.
+  /// Computes `qkv` (rows, H d + H d + H d_v) from the attention's input (rows, D): queries of all
+  /// heads, then keys, then values. The key part shared by all heads is the end of each head's key.
+  /// Nothing is rotated yet. `on_latents`: may be empty. Called with the latents before their
+  /// norms: of queries (no data if there is none), and of keys and values.
   using OnLatents = std::function<void(MatrixView<const float>, MatrixView<const float>)>;
   void run(const MlaWeights& weights, const Dimensions& dimensions, MatrixView<const float> input,
            MatrixView<float> qkv, const OnLatents& on_latents, const Compute& compute);
 
-  /// The latent of queries that run() made last, after its norm; no data where they have none.
+  /// Returns the query latent of the last run(), after its norm. No data if there is none.
   MatrixView<const float> of_queries() const { return latent_.view(); }
 
  private:
   Matrix<float> down_, latent_, up_;
 };
 
-/// Numbers that run() keeps of each row; 0 for a model without latents.
+/// Returns the number of values per row that run() keeps. 0 for models without MLA.
 std::int64_t mla_row_size(const Dimensions& dimensions);
 
 }  // namespace attnscope

@@ -23,7 +23,7 @@ std::string size_text(std::int64_t rows, std::int64_t cols) {
 
 void check_image(const Model& model, const MediaInput& image) {
   if (!model.spec().stream.patches) {
-    refuse_image(model.name() + " reads no images");
+    refuse_image(model.name() + " does not take images");
   }
   const PatchSpec& spec = *model.spec().stream.patches;
   const auto& shape = image.shape;
@@ -31,14 +31,14 @@ void check_image(const Model& model, const MediaInput& image) {
       shape[2] < spec.size) {
     std::string own;
     for (const std::int64_t axis : shape) own += (own.empty() ? "" : " × ") + std::to_string(axis);
-    refuse_image("an image of " + own + " values is not one of " + std::to_string(spec.channels) +
-                 " channels and at least one patch of " + size_text(spec.size, spec.size) +
-                 " pixels, which " + model.name() + " reads");
+    refuse_image("an image of shape " + own + ": expected " + std::to_string(spec.channels) +
+                 " channels and at least one patch (" + size_text(spec.size, spec.size) +
+                 " pixels) for " + model.name());
   }
   const bool any_size = spec.rule.other_sizes != OtherSizes::refused;
   if (!any_size && (shape[1] != spec.image_size || shape[2] != spec.image_size)) {
     refuse_image("an image of " + size_text(shape[1], shape[2]) + " pixels: " + model.name() +
-                 " has positions for " + size_text(spec.image_size, spec.image_size) + " alone");
+                 " takes only " + size_text(spec.image_size, spec.image_size) + " pixels");
   }
   const auto wrong = std::find_if(image.values.begin(), image.values.end(),
                                   [](float value) { return !std::isfinite(value); });
@@ -48,7 +48,7 @@ void check_image(const Model& model, const MediaInput& image) {
   }
 }
 
-/// What the projection reads of a patch: its channels, one after another, each row by row.
+/// Copies a patch for the projection: channel by channel, each row by row.
 void cut_patch(const MediaInput& image, const PatchSpec& spec, std::int64_t row, std::int64_t col,
                float* out) {
   const std::int64_t rows = image.shape[1], cols = image.shape[2];
@@ -60,7 +60,8 @@ void cut_patch(const MediaInput& image, const PatchSpec& spec, std::int64_t row,
   }
 }
 
-/// Of an image's patches, (rows cols, D): the learned ones, or what lies between them.
+/// Returns the position embeddings of an image's patches, (rows · cols, D): the learned ones, or
+/// interpolated between them.
 Matrix<float> positions_of(const PatchSpec& spec, const Matrix<float>& learned,
                            const PatchGrid& grid) {
   const std::int64_t side = spec.image_size / spec.size, width = learned.cols();
@@ -107,7 +108,7 @@ PatchGrid grid_of_image(const Model& model, const MediaInput& image) {
 
 PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
                             std::span<const MediaInput> images, const Compute& compute) {
-  if (images.empty()) refuse_image("there is no image");
+  if (images.empty()) refuse_image("no image given");
   const PatchSpec& spec = *model.spec().stream.patches;
   const PatchGrid grid = grid_of_image(model, images.front());
   const std::int64_t width = model.dimensions().width;
@@ -121,7 +122,7 @@ PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
   std::int64_t first = 0;
   for (const MediaInput& image : images) {
     check_image(model, image);
-    if (image.shape != images.front().shape) refuse_image("the images are of several sizes");
+    if (image.shape != images.front().shape) refuse_image("the images have different sizes");
     for (std::int64_t patch = 0; patch < grid.patches(); ++patch) {
       cut_patch(image, spec, patch / grid.cols, patch % grid.cols, &pixels(patch, 0));
     }
@@ -139,7 +140,7 @@ PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
 }
 
 RotaryTable patch_rotary_table(double base, std::int64_t head_dim, const PatchGrid& grid) {
-  const std::int64_t each = head_dim / 4;  // pairs that turn by row, and by column
+  const std::int64_t each = head_dim / 4;  // rotary pairs per axis (row, column)
   RotaryTable table{.cos = Matrix<float>(grid.length(), 2 * each),
                     .sin = Matrix<float>(grid.length(), 2 * each)};
   for (std::int64_t row = 0; row < grid.before; ++row) {
@@ -194,14 +195,14 @@ PatchWeights read_patch_weights(const TensorReader& reader, const PatchSpec& spe
   std::int64_t row = 0;
   for (const std::string& token : rule.tokens) {
     const Matrix<float> own = reader.rows_of_width(site(token), width);
-    if (own.rows() != 1) reader.refuse("'" + token + "' is not one row", std::nullopt);
+    if (own.rows() != 1) reader.refuse("'" + token + "' must have exactly one row", std::nullopt);
     std::copy_n(own.data(), width, &out.before(row++, 0));
   }
   if (spec.registers > 0) {
     const Matrix<float> own = reader.rows_of_width(site(rule.registers), width);
     if (own.rows() != spec.registers) {
-      reader.refuse("'" + rule.registers + "' has not the " + std::to_string(spec.registers) +
-                        " rows that " + model.spec().source + " demands",
+      reader.refuse("'" + rule.registers + "' does not have the " + std::to_string(spec.registers) +
+                        " rows that " + model.spec().source + " specifies",
                     std::nullopt);
     }
     std::copy_n(own.data(), spec.registers * width, &out.before(row, 0));
@@ -211,9 +212,9 @@ PatchWeights read_patch_weights(const TensorReader& reader, const PatchSpec& spe
   const std::int64_t side = spec.image_size / spec.size, patches = side * side;
   const Matrix<float> all = reader.rows_of_width(site(rule.positions), width);
   if (all.rows() != tokens + patches) {
-    reader.refuse("'" + rule.positions + "' has " + std::to_string(all.rows()) +
-                      " rows, and not the " + std::to_string(tokens + patches) + " that " +
-                      model.spec().source + " demands",
+    reader.refuse("'" + rule.positions + "' has " + std::to_string(all.rows()) + " rows, not the " +
+                      std::to_string(tokens + patches) + " that " + model.spec().source +
+                      " specifies",
                   std::nullopt);
   }
   for (row = 0; row < tokens; ++row) add_to(&out.before(row, 0), &all(row, 0), width);

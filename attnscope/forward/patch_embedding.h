@@ -1,4 +1,4 @@
-// From images to what enters layer 0.
+// Patch embedding: from images to the input of layer 0.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,21 @@
 
 namespace attnscope {
 
-/// Throws Error(usage) for an image that the model does not read.
+/// Returns the patch grid of an image. Throws Error(usage) if the image does not fit the model.
 PatchGrid grid_of_image(const Model& model, const MediaInput& image);
 
-/// Throws likewise, and for images of several shapes.
+/// Returns the input of layer 0 for several images. Throws like grid_of_image(), and for images of
+/// different shapes.
 PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
                             std::span<const MediaInput> images, const Compute& compute);
 
-/// See PatchSpec. Angles are rounded to float32 at each step, as transformers computes them.
+/// Returns the rotary table of a patch grid; see PatchSpec. Angles are rounded to float32 at each
+/// step, as in transformers.
 RotaryTable patch_rotary_table(double base, std::int64_t head_dim, const PatchGrid& grid);
 
-// What a forward pass reads of a checkpoint to make rows of images.
+// Weights of the patch embedding, read from a checkpoint.
 
-/// Throws as TensorReader does.
+/// Throws like TensorReader.
 PatchWeights read_patch_weights(const TensorReader& reader, const PatchSpec& spec);
 
 }  // namespace attnscope

@@ -8,13 +8,13 @@
 namespace attnscope {
 namespace {
 
-/// `states`: the rows of one window.
+/// Returns the losses of one window. `states`: its rows.
 std::vector<double> losses_of(const ForwardPass& pass, const TokenIds& text,
                               const PerplexityWindow& window, MatrixView<const float> states,
                               const Compute& compute) {
-  // The window's last row foretells what is not there.
+  // The window's last row predicts a token outside the window.
   const std::int64_t begin = window.length - 1 - window.predicted;
-  const std::int64_t first_next = window.first + begin + 1;  // what the first row foretells
+  const std::int64_t first_next = window.first + begin + 1;  // token predicted by the first row
   std::vector<double> losses;
   const auto add = [&](std::int64_t first, MatrixView<const float> logits) {
     const auto next = std::span(text).subspan(static_cast<std::size_t>(first_next + first),
@@ -31,7 +31,7 @@ std::vector<double> losses_of(const ForwardPass& pass, const TokenIds& text,
 std::vector<PerplexityWindow> perplexity_windows(std::int64_t tokens, std::int64_t length,
                                                  std::int64_t stride) {
   std::vector<PerplexityWindow> windows;
-  std::int64_t done = 0;  // tokens that windows have reached
+  std::int64_t done = 0;  // number of tokens covered by windows
   for (std::int64_t first = 0; done < tokens; first += stride) {
     const std::int64_t end = std::min(tokens, first + length);
     windows.push_back({.first = first,
@@ -56,7 +56,7 @@ JoinedTexts joined_texts(std::span<const TokenIds> texts) {
 std::vector<std::vector<double>> window_losses(const ForwardPass& pass, const TokenIds& text,
                                                std::span<const PerplexityWindow> windows,
                                                const Compute& compute) {
-  if (pass.no_logits().empty()) {  // a head may know fewer tokens than the embedding
+  if (pass.no_logits().empty()) {  // the LM head may have fewer tokens than the embedding
     check_token_ids(text, std::min(pass.vocabulary(), pass.logits_width()), pass.model().name());
   }
   std::vector<TokenIds> sequences;

@@ -1,5 +1,5 @@
-// How well a model foretells a text: windows of it, and what each says of its tokens. Source:
-// transformers' documentation, "Perplexity of fixed-length models".
+// Perplexity: windows of a text and the losses of their tokens. Reference: transformers
+// documentation, "Perplexity of fixed-length models".
 #pragma once
 
 #include <cstdint>
@@ -10,49 +10,49 @@
 
 namespace attnscope {
 
-/// A part of a text that is run on its own.
+/// A window of a text, which is run separately.
 struct PerplexityWindow {
-  std::int64_t first = 0;      // its first token
-  std::int64_t length = 0;     // tokens
-  std::int64_t predicted = 0;  // its last ones, which are foretold from those before them
+  std::int64_t first = 0;      // first token
+  std::int64_t length = 0;     // number of tokens
+  std::int64_t predicted = 0;  // number of scored tokens, at the end
 };
 
-/// Windows of `length` tokens (the last one of what is left), each beginning `stride` after the one
-/// before it; of a window that begins with tokens of the one before, only new tokens count. The
-/// first token of a window has nothing before it to be foretold from. `stride` from 1 to `length`.
+/// Returns windows of `length` tokens (the last may be shorter), each starting `stride` tokens
+/// after the previous one. Only tokens that no earlier window covers are scored. The first token of
+/// a window is never scored, because nothing precedes it. `stride` must be from 1 to `length`.
 std::vector<PerplexityWindow> perplexity_windows(std::int64_t tokens, std::int64_t length,
                                                  std::int64_t stride);
 
-/// Texts of their own one after the other, each a window in which every token counts but the first.
+/// Concatenated separate texts. Each is a window whose tokens are all scored except the first.
 struct JoinedTexts {
   TokenIds tokens;
   std::vector<PerplexityWindow> windows;
 };
 JoinedTexts joined_texts(std::span<const TokenIds> texts);
 
-/// Of each window the negative log-likelihoods of the tokens that count, in their order and in
-/// nats; softmax in float64. Throws as ForwardPass does.
+/// Returns the negative log-likelihoods of each window's scored tokens, in order, in nats. Softmax
+/// in float64. Throws like ForwardPass.
 std::vector<std::vector<double>> window_losses(const ForwardPass& pass, const TokenIds& text,
                                                std::span<const PerplexityWindow> windows,
                                                const Compute& compute);
 
-/// The same of states that a pass gave of those windows, one below the other, and of tokens that it
-/// knows.
+/// Computes the losses from the states of these windows, stacked. All token ids must be valid for
+/// the pass.
 std::vector<std::vector<double>> window_losses(const ForwardPass& pass,
                                                MatrixView<const float> states, const TokenIds& text,
                                                std::span<const PerplexityWindow> windows,
                                                const Compute& compute);
 
-/// `target`: what a decoder runs on, and then the last label. Each token but the first is foretold
-/// from the source and those before it.
+/// Source and target of an encoder-decoder. `target` is the decoder's input plus the last label.
+/// Each target token except the first is predicted from the source and the tokens before it.
 struct TargetPair {
   TokenIds source, target;
 
   bool operator==(const TargetPair&) const = default;
 };
 
-/// The same of encoder-decoders: of each pair the losses of its target's tokens but the first.
-/// `pass`: of a decoder; targets have two tokens at least.
+/// Returns, for each pair, the losses of its target's tokens except the first. `pass`: of a
+/// decoder. Targets must have at least two tokens.
 std::vector<std::vector<double>> pair_losses(const ForwardPass& pass,
                                              std::span<const TargetPair> pairs,
                                              const Compute& compute);

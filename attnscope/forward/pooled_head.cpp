@@ -11,7 +11,8 @@
 namespace attnscope {
 namespace {
 
-/// Source: torch, MultiheadAttention; transformers, SiglipMultiheadAttentionPoolingHead.
+/// Reads an attention pooling. Reference: PyTorch, MultiheadAttention; transformers,
+/// SiglipMultiheadAttentionPoolingHead.
 PoolingAttention read_attention(const TensorReader& reader, const std::string& name) {
   const Model& model = reader.model();
   const std::int64_t width = model.dimensions().width, wide = model.dimensions().mlp_width;
@@ -87,13 +88,13 @@ Matrix<float> side_by_side(const Matrix<float>& left, const Matrix<float>& right
   return out;
 }
 
-/// The first end of text; of old files, whose config names id 2, the largest id. Source:
-/// transformers, CLIPTextModel.
+/// Returns the position of the first end-of-text token. Old files name id 2 in their config; for
+/// them, the position of the largest id. Reference: transformers, CLIPTextModel.
 std::int64_t end_of_text(std::optional<std::int64_t> end, std::span<const std::int64_t> tokens) {
   constexpr std::int64_t kOld = 2;
   const auto found = !end || *end == kOld ? std::max_element(tokens.begin(), tokens.end())
                                           : std::find(tokens.begin(), tokens.end(), *end);
-  return found == tokens.end() ? 0 : found - tokens.begin();  // as argmax has it of zeros
+  return found == tokens.end() ? 0 : found - tokens.begin();  // like argmax of zeros
 }
 
 }  // namespace
@@ -121,7 +122,7 @@ std::optional<PooledHead> read_pooled_head(const TensorReader& reader) {
   if (!rule.second.empty()) {
     out.second = linear(rule.second);
     if (out.second == nullptr || out.second->weights.outputs() != out.weight->weights.outputs()) {
-      reader.refuse("'" + rule.second + "' is missing or of another shape", std::nullopt);
+      reader.refuse("'" + rule.second + "' is missing or has the wrong shape", std::nullopt);
     }
   }
   return out;
@@ -136,7 +137,7 @@ std::int64_t ForwardPass::pooled_width() const {
 std::vector<float> ForwardPass::pooled(MatrixView<const float> states,
                                        std::span<const std::int64_t> tokens,
                                        const Compute& compute) const {
-  if (!weights_.pooled) throw std::logic_error("no head that reads a whole sequence");
+  if (!weights_.pooled) throw std::logic_error("the model has no pooled head");
   const PooledHead& head = *weights_.pooled;
   const HeadSpec& spec = model_.spec().head;
   const std::int64_t before = weights_.patches ? weights_.patches->before.rows() : 0;
@@ -145,7 +146,7 @@ std::vector<float> ForwardPass::pooled(MatrixView<const float> states,
   };
   Matrix<float> row;
   switch (spec.rule.pooling) {
-    case Pooling::none: throw std::logic_error("a head that reads each row");
+    case Pooling::none: throw std::logic_error("a pooled head without a pooling method");
     case Pooling::first:
     case Pooling::first_two: row = copy_of_row(states, 0); break;
     case Pooling::first_and_mean: row = side_by_side(copy_of_row(states, 0), rest(1)); break;

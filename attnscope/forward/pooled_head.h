@@ -1,4 +1,4 @@
-// What a model makes of a whole sequence: labels' logits, or what towers compare.
+// Pooled heads: label logits, or embeddings of CLIP-like models, from a whole sequence.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace attnscope {
 
-/// None where the files hold no such head. Throws as TensorReader does.
+/// Reads the pooled head. Empty if the files have none. Throws like TensorReader.
 std::optional<PooledHead> read_pooled_head(const TensorReader& reader);
 
 }  // namespace attnscope

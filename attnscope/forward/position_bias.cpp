@@ -11,19 +11,19 @@
 namespace attnscope {
 namespace {
 
-/// The nearest bfloat16; of two, the even one.
+/// Rounds to the nearest bfloat16, ties to even.
 float rounded_to_bfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t odd = bits >> 16 & 1;
   return std::bit_cast<float>((bits + 0x7FFF + odd) & 0xFFFF0000);
 }
 
-/// The correctly rounded float32, where the C library's need not be.
+/// Returns the correctly rounded float32 logarithm; the C library's float version may not be.
 float natural_logarithm(float value) {
   return static_cast<float>(std::log(static_cast<double>(value)));
 }
 
-/// How many there are up to and from the query on, both with the query's own.
+/// Returns the number of distances between any two of `tokens` positions.
 std::int64_t distances(std::int64_t tokens) { return 2 * tokens - 1; }
 
 }  // namespace
@@ -31,7 +31,7 @@ std::int64_t distances(std::int64_t tokens) { return 2 * tokens - 1; }
 std::vector<float> alibi_slopes(const Alibi& alibi, std::int64_t heads) {
   const auto above = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(heads)));
   const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
-  // Of the head with that number, counted from 1, among as many as a power of two.
+  // Slope of head `number`, counted from 1, among `of` heads, a power of two.
   const auto slope = [](std::int64_t number, std::int64_t of) {
     return static_cast<float>(
         std::exp2(-8.0 * static_cast<double>(number) / static_cast<double>(of)));
@@ -143,7 +143,7 @@ void ScoreBiases::make_disentangled(const DisentangledSpec& spec, const LayerWei
     for (std::int64_t at = 0; at < distances(tokens_); ++at) {
       embedding_rows_.push_back(disentangled_row(spec, at - (tokens_ - 1)));
     }
-    first_row_ = embedding_rows_.back();  // of the key that is furthest after the query
+    first_row_ = embedding_rows_.back();  // row of the key furthest after the query
   }
   const std::int64_t count = embedding_rows_.front() - first_row_ + 1;
   const MatrixView<const float> embeddings = weights.distances->view().row_block(first_row_, count);
@@ -211,8 +211,9 @@ std::vector<float> ScoreBiasReader::first_rows(const RowTable& table, std::int64
                                                std::int64_t layer) const {
   check_dtype(*table.tensor);
   if (table.rows < count) {
-    refuse("'" + table.tensor->name + "' has " + std::to_string(table.rows) + " of the " +
-               std::to_string(count) + " rows that " + spec_.source + " demands",
+    refuse("'" + table.tensor->name + "' has " + std::to_string(table.rows) +
+               " rows, fewer than the " + std::to_string(count) + " that " + spec_.source +
+               " specifies",
            layer);
   }
   TensorMatrix matrix = whole_matrix(table.tensor->view);

@@ -1,4 +1,4 @@
-// What is added to the scores of a layer's heads by the places of query and key.
+// Position biases: terms added to attention scores depending on the positions of query and key.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +12,38 @@
 
 namespace attnscope {
 
-/// (heads,), in float32. Source: transformers, build_alibi_tensor() of modeling_bloom.py and
-/// modeling_falcon.py, build_mpt_alibi_tensor() of modeling_mpt.py.
+/// Returns the ALiBi slopes (heads,), in float32. Reference: transformers, build_alibi_tensor() of
+/// modeling_bloom.py and modeling_falcon.py, build_mpt_alibi_tensor() of modeling_mpt.py.
 std::vector<float> alibi_slopes(const Alibi& alibi, std::int64_t heads);
 
-/// What is added for a key `place` tokens after the query or, in bfloat16, at that place; then it
-/// is still to be scaled.
+/// Returns the ALiBi bias, before scaling. `place`: tokens from the query to the key, or in
+/// bfloat16 the position of the key.
 float alibi_bias(const Alibi& alibi, float slope, std::int64_t place);
 
-/// The row of the table for a key so many tokens after the query. Source: transformers,
-/// T5Attention._relative_position_bucket(), in float32.
+/// Returns the row of the table for a key `distance` tokens after the query. Reference:
+/// transformers, T5Attention._relative_position_bucket(), in float32.
 std::int64_t bucket_of(const BucketBias& buckets, std::int64_t distance, bool causal);
 
-/// The row of the distances' embeddings for a key so many tokens after the query. Source:
-/// transformers, make_log_bucket_position() of modeling_deberta_v2.py, in float32.
+/// Returns the row of the relative position embeddings for a key `distance` tokens after the query.
+/// Reference: transformers, make_log_bucket_position() of modeling_deberta_v2.py, in float32.
 std::int64_t disentangled_row(const DisentangledSpec& spec, std::int64_t distance);
 
-/// Keeps what layers have in common from one to the next.
+/// Position biases of a pass. Keeps tables that layers share.
 class ScoreBiases {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive this object.
   ScoreBiases(const ModelSpec& spec, const ForwardWeights& weights, const SequenceRows& rows,
               const Compute& compute);
 
-  /// Computes what the heads of a layer share, before of() is asked for them.
+  /// Prepares the tables of a layer. Must be called before of().
   void enter(std::int64_t layer);
 
-  /// A thread's memory, reused from one head to the next.
+  /// Buffers of a thread, reused between heads.
   struct Scratch {
     Matrix<float> of_queries, of_keys, bias;
   };
-  /// The bias of a head of a sequence (AttentionRule::bias), whose queries and keys are q and k;
-  /// no data where the layer has none. Valid until enter() or the next call with that scratch.
+  /// Returns the bias of a head for a sequence (AttentionRule::bias) with queries q and keys k. No
+  /// data if the layer has none. Valid until enter() or the next call with this scratch.
   MatrixView<const float> of(std::size_t sequence, std::int64_t head, MatrixView<const float> q,
                              MatrixView<const float> k, Scratch& scratch) const;
 
@@ -58,27 +58,28 @@ class ScoreBiases {
   const ForwardWeights& weights_;
   const SequenceRows& rows_;
   const Compute& compute_;
-  std::int64_t tokens_ = 0;  // of the longest sequence
+  std::int64_t tokens_ = 0;  // tokens of the longest sequence
   const AttentionSpec* layer_ = nullptr;
-  /// Of each head: by distance from −(tokens − 1) on, or by key.
+  /// One row per head, indexed by distance from −(tokens − 1) on, or by key.
   Matrix<float> table_;
-  std::optional<Alibi> known_alibi_;  // what table_ was made of
+  std::optional<Alibi> known_alibi_;  // source of table_
   std::optional<BucketBias> known_buckets_;
   std::vector<float> known_bucket_table_;
-  std::vector<std::int64_t> embedding_rows_;  // of each distance
-  std::int64_t first_row_ = 0;                // of those of distances within the sequences
-  Matrix<float> distances_;                   // what linear layers make of their embeddings
-  MatrixView<const float> queries_, keys_;    // in these, (rows, H d); no data: the term is not
+  std::vector<std::int64_t> embedding_rows_;  // embedding row of each distance
+  std::int64_t first_row_ = 0;                // first row among distances within the sequences
+  Matrix<float> distances_;                   // projected embeddings of these rows
+  MatrixView<const float> queries_, keys_;    // views, (rows, H d); no data: term not used
   Matrix<float> other_distances_;
 };
 
-// What a layer's scores are biased by, as a forward pass reads it of a checkpoint.
+// Reader of the position biases of a layer.
 
 class ScoreBiasReader : TensorReader {
  public:
   using TensorReader::TensorReader;
 
-  /// Sinks, buckets' table and embeddings of distances. Throws as TensorReader does.
+  /// Reads attention sinks, bucket tables and relative position embeddings. Throws like
+  /// TensorReader.
   void read(std::int64_t layer, LayerWeights& out);
 
  private:
@@ -87,7 +88,7 @@ class ScoreBiasReader : TensorReader {
                                 std::int64_t layer) const;
   void read_disentangled(const DisentangledSpec& spec, std::int64_t layer, LayerWeights& out);
 
-  std::shared_ptr<const Matrix<float>> distances_;  // which all layers share
+  std::shared_ptr<const Matrix<float>> distances_;  // shared by all layers
 };
 
 }  // namespace attnscope

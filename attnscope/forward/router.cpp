@@ -13,7 +13,7 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// In place, of finite values and -infinity.
+/// Computes the softmax in place. Values must be finite or −infinity.
 void take_softmax(std::span<double> values) {
   const double largest = *std::max_element(values.begin(), values.end());
   double sum = 0;
@@ -21,13 +21,13 @@ void take_softmax(std::span<double> values) {
   for (double& value : values) value /= sum;
 }
 
-/// One token at a time, with memory for the next.
+/// Routes one token at a time and reuses its buffers.
 class RowRouter {
  public:
   RowRouter(const ExpertSpec& spec, std::span<const float> choice_bias)
       : spec_(spec), bias_(choice_bias) {}
 
-  /// Whether another choice was as good.
+  /// Returns whether a different choice has an equal score.
   bool route(std::span<const float> logits, std::span<std::int64_t> experts,
              std::span<float> weights) {
     scores_.assign(logits.begin(), logits.end());
@@ -49,7 +49,7 @@ class RowRouter {
   }
 
  private:
-  /// The largest values first.
+  /// Writes the indices of the largest values, in descending order.
   void best_of(const std::vector<double>& values, std::span<std::int64_t> best) {
     order_.resize(values.size());
     std::iota(order_.begin(), order_.end(), 0);
@@ -69,7 +69,7 @@ class RowRouter {
                                   [&](std::int64_t other) { return merit(other) == last; }));
   }
 
-  /// No expert of another group can be chosen.
+  /// Excludes the experts of all other groups.
   void keep_best_groups() {
     const auto groups = static_cast<std::size_t>(spec_.groups);
     const std::size_t size = merit_.size() / groups;

@@ -1,4 +1,4 @@
-// Which experts a token is sent to, and how much each counts.
+// Routing: which experts a token is routed to, and with which weights.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace attnscope {
 
-/// Of each row, the best first.
+/// Chosen experts of each row, best first.
 struct ChosenExperts {
   std::int64_t chosen = 0;            // k
   std::vector<std::int64_t> experts;  // (rows, k)
   std::vector<float> weights;         // (rows, k)
-  /// (rows,): 1 where an expert that was not chosen, or one of a group that was not, had as large a
-  /// score as one that was; else 0.
+  /// (rows,): 1 if a rejected expert (or one of a rejected group) has the same score as a chosen
+  /// one, else 0.
   std::vector<std::uint8_t> tied;
 };
 
-/// `logits`: (rows, E). `choice_bias`: (E,), or empty. Of equal scores the lower expert is better;
-/// a NaN is the worst. Source: the routers of transformers 5.23 that RouterScore names.
+/// Chooses experts. `logits`: (rows, E). `choice_bias`: (E,), or empty. Ties go to the lower expert
+/// index; NaN ranks last. Reference: the routers of transformers 5.23 that RouterScore names.
 ChosenExperts choose_experts(const ExpertSpec& spec, MatrixView<const float> logits,
                              std::span<const float> choice_bias, const Compute& compute);
 

@@ -77,7 +77,7 @@ ScoredPositions select_scored_positions(ScoredPositions all, const ScoredTokens&
     const TokenIds& counts = scored[number];
     std::int64_t kept = 0;
     for (std::int64_t row = 0; row < all.of_sequence[number]; ++row, ++position) {
-      const auto predicted = static_cast<std::size_t>(row) + 1;  // position of the token
+      const auto predicted = static_cast<std::size_t>(row) + 1;  // position of the predicted token
       if (predicted >= counts.size() || counts[predicted] == 0) continue;
       out.rows.push_back(all.rows[position]);
       out.tokens.push_back(all.tokens[position]);

@@ -1,4 +1,4 @@
-// Where what a model foretells is compared with what a text has there.
+// Positions at which predictions of a model are scored against a text.
 #pragma once
 
 #include <cstdint>
@@ -10,40 +10,41 @@
 namespace attnscope {
 
 struct ScoredPositions {
-  std::vector<TokenIds> inputs;  // the sequences as the model reads them
-  /// Of a decoder: what its encoder reads for each; else none.
+  std::vector<TokenIds> inputs;  // sequences as the model's input
+  /// Decoders only: the encoder's tokens for each sequence.
   std::vector<TokenIds> sources = {};
-  /// Of all sequences' states, the rows that foretell, ascending.
+  /// Predicting rows among the states of all sequences, ascending.
   std::vector<std::int64_t> rows;
-  std::vector<std::int64_t> tokens;       // what the text has there; −1: it ends before
-  std::vector<std::int64_t> of_sequence;  // how many of `rows` are of each sequence
+  std::vector<std::int64_t> tokens;       // target token of each row; −1: end of the text
+  std::vector<std::int64_t> of_sequence;  // number of `rows` per sequence
 };
 
-/// Of models that write: what follows each token.
+/// Returns the next-token positions of causal models.
 ScoredPositions next_tokens(std::span<const TokenIds> sequences);
 
-/// Of encoder-decoders: what follows each token of a target, given its source. Targets begin with
-/// the start token, and their last token is only foretold.
+/// Returns the next-token positions of encoder-decoders' targets, given their sources. Targets
+/// begin with the start token; their last token is only predicted.
 ScoredPositions target_tokens(std::span<const TokenIds> targets, std::span<const TokenIds> sources);
 
-/// For each token of each sequence 1 if it counts, else 0; none: all count.
+/// For each token of each sequence: 1 if it is scored, else 0. Empty: all are scored.
 using ScoredTokens = std::vector<TokenIds>;
 
-/// Of models that see texts both ways: about 15 % of the tokens of each sequence that count, one at
-/// least, drawn by a generator that C++ fixes to the bit, with `mask` in their place. `first`: the
-/// number of the first sequence, which with `seed` decides the draw.
+/// Returns masked positions for bidirectional models: about 15% of the scored tokens of each
+/// sequence, at least one, are replaced by `mask`. The random generator is fixed bit for bit by the
+/// C++ standard. `first`: index of the first sequence; together with `seed`, it determines the
+/// draw.
 ScoredPositions masked_tokens(std::span<const TokenIds> sequences, std::int64_t mask,
                               std::int64_t first, std::uint64_t seed,
                               const ScoredTokens& scored = {});
 
-/// Of one sequence: the rows at which the tokens that count are predicted. Where a model `writes`,
-/// each is one row above its token, so that the first token has none.
+/// Returns the rows of one sequence that predict its scored tokens. If the model `writes`, each row
+/// is one before its token, so the first token has none.
 std::vector<std::int64_t> scored_rows(const TokenIds& scored, bool writes);
 
-/// Those of next_tokens() or target_tokens() at which a token that counts is predicted.
+/// Selects the positions of next_tokens() or target_tokens() whose target is scored.
 ScoredPositions select_scored_positions(ScoredPositions all, const ScoredTokens& scored);
 
-/// Those rows of the states of all sequences.
+/// Returns the given rows of the states of all sequences.
 Matrix<float> picked_rows(MatrixView<const float> states, std::span<const std::int64_t> rows);
 
 }  // namespace attnscope

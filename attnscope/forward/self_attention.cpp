@@ -1,4 +1,4 @@
-// The attention of one layer, from its queries, keys and values to what its heads give.
+// Self-attention of one layer, from its queries, keys and values to its head outputs.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-/// Of a norm that has a gain for each head, that head's.
+/// Returns the part of a norm with per-head gains that belongs to one head.
 NormWeights part_of(const NormWeights& norm, std::int64_t head, std::int64_t size) {
   const auto part = [&](const std::vector<float>& all) {
     if (all.empty()) return all;
@@ -70,7 +70,7 @@ LayerRun::Positions LayerRun::rotary_tables(const std::optional<Rope>& rope) {
   return out;
 }
 
-/// Once the latents are known.
+/// Selects the keys of the layer. Requires the query latents.
 void LayerRun::select_keys(std::int64_t layer, MatrixView<const float> input) {
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
   if (!spec.indexer) return;
@@ -107,7 +107,7 @@ void LayerRun::add_value_embedding(const ValueEmbedding& embedding, MatrixView<f
   }
 }
 
-/// The rows of a sequence in what all sequences lie in.
+/// Returns the rows of a sequence in a matrix of all sequences.
 MatrixView<float> LayerRun::rows_of(std::size_t sequence, MatrixView<float> all) const {
   return all.row_block(rows_.first[sequence], rows_.length[sequence]);
 }
@@ -116,14 +116,15 @@ MatrixView<float> LayerRun::query_of(std::size_t sequence, std::int64_t head) {
   return rows_of(sequence, qkv_.view().col_block(head * heads_.head_dim, heads_.head_dim));
 }
 
-/// Of the layer under way, its own or those that it takes: (rows, G d + G d_v).
+/// Returns the keys and values of the current layer, or those it shares from an earlier one: (rows,
+/// G d + G d_v).
 MatrixView<float> LayerRun::keys_and_values(std::int64_t layer) {
   if (const auto from = spec_.sharing_of(layer).from) return kept_.at(*from).view();
   const std::int64_t queries = heads_.total_dim(Role::query);
   return qkv_.view().col_block(queries, qkv_.cols() - queries);
 }
 
-/// What one head of a sequence has of keys or values.
+/// Returns the keys or values of one head for a sequence.
 MatrixView<float> LayerRun::head_of(Role role, std::int64_t layer, std::size_t sequence,
                                     std::int64_t head) {
   const bool value = role == Role::value;
@@ -145,7 +146,8 @@ void LayerRun::clip(std::int64_t layer, MatrixView<float> head) const {
   }
 }
 
-/// Norm, clipping and rotation of one head of queries or keys. `table`: none, or of its rows.
+/// Applies norm, clipping and rotation to one head of queries or keys. `table`: rotary table of its
+/// rows, or null.
 void LayerRun::finish_head(std::int64_t layer, const OptionalNorm& norm, std::int64_t head,
                            const RotaryTable* table, MatrixView<float> values,
                            const Compute& alone) const {
@@ -165,7 +167,7 @@ void LayerRun::finish_head(std::int64_t layer, const OptionalNorm& norm, std::in
   if (!spec.norms_after_rotation) turn();
 }
 
-/// Norms of queries and keys that are taken over all heads.
+/// Applies query and key norms that span all heads.
 void LayerRun::norm_all_heads(std::int64_t layer) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
@@ -178,13 +180,13 @@ void LayerRun::norm_all_heads(std::int64_t layer) {
   apply_norm(*weights.key_norm, key, key, compute_);
 }
 
-/// In qkv_, and from there in the caches: norms and rotation of every key and value head. Those
-/// that an earlier layer made are finished.
+/// Applies norms and rotation to every key and value head in qkv_, and copies them to the caches.
+/// Heads shared from an earlier layer are already finished.
 void LayerRun::finish_keys_and_values(std::int64_t layer, const Positions& tables) {
   if (spec_.sharing_of(layer).from) return;
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const HeadShape& heads = heads_;
-  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // single-threaded
   const auto for_heads = [&](const auto& visit) {
     const auto kv_heads = static_cast<std::size_t>(heads.kv_heads);
     run_parts(compute_, rows_.first.size() * kv_heads, [&](std::size_t part) {
@@ -216,7 +218,7 @@ void LayerRun::finish_keys_and_values(std::int64_t layer, const Positions& table
   });
 }
 
-/// For maps of every head of every sequence, which has so many keys.
+/// Allocates maps for every head of every sequence. `keys`: number of keys per sequence.
 LayerMaps LayerRun::make_room_for_maps(std::int64_t layer, const std::vector<std::int64_t>& keys) {
   const auto heads = static_cast<std::size_t>(heads_.heads);
   LayerMaps shown{.layer = layer, .heads = heads_.heads, .maps = {}};
@@ -228,16 +230,16 @@ LayerMaps LayerRun::make_room_for_maps(std::int64_t layer, const std::vector<std
   return shown;
 }
 
-/// From qkv_ to context_: norms, rotation and attention of every head of every sequence.
+/// Computes context_ from qkv_: norms, rotation and attention of every head of every sequence.
 void LayerRun::attend_all(std::int64_t layer) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
   const HeadShape& heads = heads_;
-  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // single-threaded
   const Positions tables = rotary_tables(spec);
   norm_all_heads(layer);
   biases_.enter(layer);
-  // Every key and value head is finished before a query head reads it.
+  // All key and value heads must be finished before a query head reads them.
   finish_keys_and_values(layer, tables);
   if (observer_.on_values) {
     const std::int64_t keys = heads.total_dim(Role::key), columns = heads.total_dim(Role::value);
@@ -246,7 +248,7 @@ void LayerRun::attend_all(std::int64_t layer) {
 
   const bool with_maps =
       observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(layer));
-  const std::int64_t source = spec_.sharing_of(layer).from.value_or(layer);  // of the keys
+  const std::int64_t source = spec_.sharing_of(layer).from.value_or(layer);  // owner of the keys
   const auto query_heads = static_cast<std::size_t>(heads.heads);
   const std::size_t parts = rows_.first.size() * query_heads;
   LayerMaps shown;

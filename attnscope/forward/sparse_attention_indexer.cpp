@@ -12,10 +12,10 @@
 namespace attnscope {
 namespace {
 
-/// Scores of one block's queries with all keys, over all heads of the indexer.
+/// Maximum number of scores of one block: queries × keys × heads of the indexer.
 constexpr std::int64_t kScoresAtOnce = 1 << 20;
 
-/// The indexer of the model's layers, which differ in whether they share its selection alone.
+/// Returns the indexer of the model. Its layers differ only in whether they share its selection.
 const IndexerSpec* indexer_of(const ModelSpec& spec) {
   for (const LayerSpec& layer : spec.layers) {
     if (layer.attention.indexer) return &*layer.attention.indexer;
@@ -23,7 +23,7 @@ const IndexerSpec* indexer_of(const ModelSpec& spec) {
   return nullptr;
 }
 
-/// The `kept` largest of scores[first … end) get 0.
+/// Writes 0 for the `kept` largest of scores[first … end).
 void see_best(const std::vector<float>& scores, std::int64_t first, std::int64_t end,
               std::int64_t kept, float* seen) {
   if (end - first <= kept) {
@@ -76,11 +76,11 @@ void KeySelection::enter(std::int64_t layer, MatrixView<const float> input,
       blocks.push_back({sequence, first, std::min(at_once, queries - first)});
     }
   }
-  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // single-threaded
   run_parts(compute_, blocks.size(), [&](std::size_t part) { select(layer, blocks[part], alone); });
 }
 
-/// Those of all new tokens, which go to the caches, too.
+/// Computes the indexer keys of all new tokens, and stores them in the caches.
 void KeySelection::make_keys(std::int64_t layer, MatrixView<const float> input,
                              std::span<const RotaryTable* const> tables) {
   const IndexerWeights& weights = *weights_.layers[static_cast<std::size_t>(layer)].indexer;
@@ -109,7 +109,7 @@ void KeySelection::make_queries(std::int64_t layer, MatrixView<const float> inpu
   apply(*weights.weights, input, {}, sized(parts_, rows_.total, heads), compute_);
   if (tables.empty()) return;
   const auto count = static_cast<std::size_t>(heads);
-  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // of one part
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // single-threaded
   run_parts(compute_, seen_.size() * count, [&](std::size_t part) {
     const std::size_t sequence = part / count;
     const auto head = static_cast<std::int64_t>(part % count);
@@ -132,7 +132,7 @@ void KeySelection::select(std::int64_t layer, const Block& block, const Compute&
   const std::int64_t position = rows_.first_position(block.sequence) + block.first;
   const std::int64_t row_before = rows_.first[block.sequence] + block.first;
   const std::int64_t last_end = mask.end_key(position + block.count - 1, tokens);
-  // All heads of a query lie one after another, as rows of one product.
+  // The heads of a query are consecutive rows of one product.
   const MatrixView<const float> queries{&queries_(row_before, 0), block.count * heads, dim, dim};
   Matrix<float> products;
   multiply_rows(queries, keys_of(layer, block.sequence).row_block(0, last_end), products, alone);
@@ -142,7 +142,7 @@ void KeySelection::select(std::int64_t layer, const Block& block, const Compute&
     const std::int64_t first = mask.first_key(position + row);
     const std::int64_t end = mask.end_key(position + row, tokens);
     std::fill(scores.begin(), scores.end(), 0.0F);
-    // Factors that all scores have do not change which are the largest.
+    // Factors common to all scores are omitted, because they do not change the order.
     for (std::int64_t head = 0; head < heads; ++head) {
       const float part = parts_(row_before + row, head);
       const float* product = &products(row * heads + head, 0);

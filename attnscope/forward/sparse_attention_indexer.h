@@ -1,4 +1,4 @@
-// Which keys the queries of a layer see, where an indexer selects them.
+// Sparse attention: an indexer selects the keys that each query attends to.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,24 @@
 
 namespace attnscope {
 
-/// Keeps a layer's selection for those after it that see the same keys. Of keys with equal scores
-/// the earlier ones are selected. Source: transformers, DeepseekV32Indexer and GlmMoeDsaIndexer.
+/// Key selection of a pass. Keeps a layer's selection for later layers that share it. Among keys
+/// with equal scores, earlier ones are selected. Reference: transformers, DeepseekV32Indexer and
+/// GlmMoeDsaIndexer.
 class KeySelection {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive this object.
   KeySelection(const ModelSpec& spec, const ForwardWeights& weights, const SequenceRows& rows,
                const Compute& compute, std::span<KeyValueCache> caches);
 
-  /// Selects the keys of a layer that has an indexer, before of() is asked for them. From the
-  /// attention's input (rows, D) and the latents of its queries (rows, rank). `tables`: of each
-  /// sequence how the indexer's heads turn; empty: they do not. Throws Error(numerical) for scores
-  /// that are NaN or infinite.
+  /// Selects the keys of a layer with an indexer. Must be called before of(). Takes the attention's
+  /// input (rows, D) and the query latents (rows, rank). `tables`: rotary table of the indexer's
+  /// heads for each sequence; empty: no rotation. Throws Error(numerical) for scores that are NaN
+  /// or infinite.
   void enter(std::int64_t layer, MatrixView<const float> input, MatrixView<const float> latents,
              std::span<const RotaryTable* const> tables);
 
-  /// 0 of each query for the keys that it sees, −∞ for others, as AttentionRule::bias has it; no
-  /// data where all are seen. Valid until enter().
+  /// Returns, for each query, 0 for selected keys and −∞ for others, for AttentionRule::bias. No
+  /// data if all keys are selected. Valid until enter().
   MatrixView<const float> of(std::size_t sequence) const;
 
  private:
@@ -51,15 +52,15 @@ class KeySelection {
   const SequenceRows& rows_;
   const Compute& compute_;
   std::span<KeyValueCache> caches_;
-  std::int64_t tokens_ = 0;               // of the longest sequence
+  std::int64_t tokens_ = 0;               // tokens of the longest sequence
   Matrix<float> queries_, keys_, parts_;  // (rows, H d), (rows, d), and w, (rows, H)
-  std::vector<Matrix<float>> seen_;       // what of() gives
+  std::vector<Matrix<float>> seen_;       // results of of()
 };
 
-/// How many keys each query sees at most; none where nothing selects them.
+/// Returns the maximum number of keys per query. Empty without key selection.
 std::optional<std::int64_t> kept_keys(const ModelSpec& spec);
 
-/// Numbers that enter() keeps of each row; 0 where nothing selects keys.
+/// Returns the number of values per row that enter() keeps. 0 without key selection.
 std::int64_t selection_row_size(const ModelSpec& spec);
 
 }  // namespace attnscope

@@ -12,11 +12,11 @@
 namespace attnscope {
 namespace {
 
-/// The row of the position table for each token after the `past` ones.
+/// Returns the row of the position table for each token after the `past` ones.
 std::vector<std::int64_t> position_rows(const StreamSpec& stream,
                                         std::span<const std::int64_t> past, const TokenIds& ids) {
   std::vector<std::int64_t> rows;
-  // Tokens so far that are no padding.
+  // Number of tokens so far that are not padding.
   auto text = std::ssize(past) - std::count(past.begin(), past.end(), stream.padding_token);
   for (std::size_t at = 0; at < ids.size(); ++at) {
     if (!stream.embedding.positions_after_padding) {
@@ -24,7 +24,7 @@ std::vector<std::int64_t> position_rows(const StreamSpec& stream,
                      stream.embedding.position_offset);
       continue;
     }
-    // Source: RobertaEmbeddings: padding tokens take the padding's own row, and no number.
+    // As in RobertaEmbeddings, padding tokens use the padding row and are not counted.
     const bool padding = ids[at] == stream.padding_token;
     if (!padding) ++text;
     rows.push_back(padding ? stream.padding_token : stream.padding_token + text);
@@ -32,12 +32,14 @@ std::vector<std::int64_t> position_rows(const StreamSpec& stream,
   return rows;
 }
 
-/// Where positions are counted from it, padding has one of its own, which is zero.
+/// Returns whether a position is that of padding, whose embedding is zero. Applies if positions are
+/// counted from the padding index.
 bool is_padding(const StreamSpec& stream, std::int64_t position) {
   return stream.embedding.positions_after_padding && position == stream.padding_token;
 }
 
-/// out += what WaveRule says of a position, where transformers rounds to float32.
+/// Adds the sinusoidal position embedding of WaveRule, rounded to float32 at the same steps as
+/// transformers.
 void add_waves(const WaveRule& rule, std::int64_t position, std::span<float> out) {
   const std::size_t half = out.size() / 2;
   const double steps = static_cast<double>(rule.to_last ? half - 1 : half);
@@ -54,7 +56,7 @@ void add_waves(const WaveRule& rule, std::int64_t position, std::span<float> out
   }
 }
 
-/// out += the table's row.
+/// Adds a row of the table to `out`.
 void add_row(const RowTable& table, std::int64_t row, std::vector<float>& buffer, float* out) {
   if (table.tensor == nullptr) return;
   buffer.resize(static_cast<std::size_t>(table.cols));
@@ -62,8 +64,8 @@ void add_row(const RowTable& table, std::int64_t row, std::vector<float>& buffer
   for (std::size_t col = 0; col < buffer.size(); ++col) out[col] += buffer[col];
 }
 
-/// Source: EsmEmbeddings: masks are zeros, and others make up for it, as with dropout of 0.15 ·
-/// 0.8.
+/// Zeroes masked tokens, and rescales the others for the mask ratio of training, 0.15 · 0.8.
+/// Reference: EsmEmbeddings.
 void drop_masked(std::int64_t mask, const TokenIds& ids, MatrixView<float> states) {
   const auto tokens = static_cast<float>(ids.size());
   const auto masked = static_cast<float>(std::count(ids.begin(), ids.end(), mask));
@@ -92,10 +94,10 @@ std::int64_t longest_text(const ModelSpec& spec, const ForwardWeights& weights) 
 
 namespace {
 
-/// Adds to each row what the tokens' own embeddings lack: positions and types.
+/// Adds position and type embeddings to each row.
 using AddPositionEmbeddings = std::function<void(Matrix<float>& states)>;
 
-/// `drop`: what some models take away from masked tokens; may be empty.
+/// Embeds the sequences. `drop`: drop_masked() for some models; may be empty.
 Matrix<float> embed_with(const ModelSpec& spec, const ForwardWeights& weights,
                          std::span<const TokenIds> sequences, const AddPositionEmbeddings& drop,
                          const AddPositionEmbeddings& add_position_embeddings,

@@ -1,4 +1,4 @@
-// From token ids to what enters layer 0.
+// Token embedding: from token ids to the input of layer 0.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace attnscope {
 
-/// The most tokens of a text: as many as learned positions reach; without them there is no limit.
+/// Returns the maximum number of tokens of a text: the number of learned positions, or no limit
+/// without them.
 std::int64_t longest_text(const ModelSpec& spec, const ForwardWeights& weights);
 
-/// (rows, D). The ids and lengths have been checked.
+/// Returns the embeddings (rows, D). Requires checked ids and lengths.
 Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
                     std::span<const TokenIds> sequences, const SequenceRows& rows,
                     const Compute& compute);

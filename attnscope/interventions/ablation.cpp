@@ -20,9 +20,9 @@
 namespace attnscope {
 namespace {
 
-// Logits where something was replaced, against those of the model as it is.
+// Comparison of the logits of an ablated run with those of the unmodified model.
 
-/// A row for each place.
+/// Logits and probabilities of the unmodified model, one row per position.
 struct CleanLogits {
   Matrix<float> logits, probabilities;
   std::vector<TokenOdds> odds;
@@ -32,13 +32,13 @@ CleanLogits clean_logits(Matrix<float> logits, const Compute& compute);
 struct ChangedPosition {
   double log_sum = 0;    // of the changed logits
   double kl = 0;         // KL(clean ‖ changed), nats
-  bool changed = false;  // another token is the likeliest
+  bool changed = false;  // the top-1 token has changed
 };
 std::vector<ChangedPosition> compare_logits(const CleanLogits& clean,
                                             MatrixView<const float> changed,
                                             const Compute& compute);
 
-/// −log of the probability of a token, nats.
+/// Returns the negative log-likelihood of a token, nats.
 double loss_of(MatrixView<const float> logits, std::size_t position, double log_sum,
                std::int64_t token);
 
@@ -46,10 +46,10 @@ std::span<const float> row_of(MatrixView<const float> matrix, std::size_t row) {
   return {&matrix(static_cast<std::int64_t>(row), 0), static_cast<std::size_t>(matrix.cols)};
 }
 
-/// Whether the first of the largest stands elsewhere.
+/// Returns whether the first maximum of the row is not at `position`.
 bool is_first_elsewhere(float largest, std::span<const float> row, std::int64_t position) {
   if (row[static_cast<std::size_t>(position)] != largest) return true;
-  bool earlier = false;  // of equal ones; no early exit, so that it vectorises
+  bool earlier = false;  // an equal value comes earlier; no early exit, so that it vectorizes
   for (const float value : row.first(static_cast<std::size_t>(position)))
     earlier |= value == largest;
   return earlier;
@@ -64,7 +64,7 @@ CleanLogits clean_logits(Matrix<float> logits, const Compute& compute) {
     const std::span<const float> logits_of_place =
         row_of(std::as_const(out.logits).view(), position);
     TokenOdds odds = token_odds(logits_of_place, compute);
-    odds.log_sum = softmax_sum(logits_of_place, compute).log_sum;  // as of changed ones
+    odds.log_sum = softmax_sum(logits_of_place, compute).log_sum;  // summed as for changed logits
     float* to = &out.probabilities(static_cast<std::int64_t>(position), 0);
     for (const float logit : logits_of_place) {
       *to++ = static_cast<float>(std::exp(static_cast<double>(logit) - odds.log_sum));
@@ -86,7 +86,7 @@ std::vector<ChangedPosition> compare_logits(const CleanLogits& clean,
     const SoftmaxSum of_q = softmax_sum(q, compute);
     found.log_sum = of_q.log_sum;
     found.changed = is_first_elsewhere(of_q.largest, q, clean.odds[position].most_likely);
-    // Σ p (log p − log q), whose logs lack the sums of both softmaxes at first.
+    // Σ p (log p − log q) with unnormalized logits; the log-sums of both softmaxes are added below.
     const double sum = weighted_difference(weights, p, q, compute);
     found.kl = std::max(0.0, sum - clean.odds[position].log_sum + found.log_sum);
   });
@@ -135,7 +135,7 @@ class LayerAblationRun {
         chunk.places += static_cast<std::size_t>(texts_.of_sequence[text.first + at]);
       }
       first_place += chunk.places;
-      if (chunk.places == 0) continue;  // none of its tokens counts
+      if (chunk.places == 0) continue;  // none of its tokens is scored
       const std::vector<std::int64_t> rows = place_rows(chunk);
       const CleanLogits clean = run_clean(chunk, rows);
       layer_.run_replaced(
@@ -155,7 +155,7 @@ class LayerAblationRun {
     std::size_t first_place = 0, places = 0;
   };
 
-  /// Of the chunk's own states, the rows of its places.
+  /// Returns the rows of the scored positions within the chunk's states.
   std::vector<std::int64_t> place_rows(const Chunk& chunk) const {
     std::vector<std::int64_t> rows;
     for (std::size_t at = 0; at < chunk.places; ++at) {
@@ -164,7 +164,7 @@ class LayerAblationRun {
     return rows;
   }
 
-  /// visit(place of the chunk, sequence, token or −1)
+  /// Calls visit(position in the chunk, sequence, token or −1) for each scored position.
   template <class Visit>
   void for_positions(const Chunk& chunk, const Visit& visit) const {
     std::size_t position = 0;
@@ -196,7 +196,7 @@ class LayerAblationRun {
     return clean;
   }
 
-  /// What each part adds itself to the logits of the text's tokens.
+  /// Adds the direct effect of each component on the logits of the text's tokens.
   void add_direct(const Chunk& chunk, const std::vector<std::int64_t>& rows,
                   const std::vector<double>& scales) {
     const std::span<const std::int64_t> tokens =
@@ -205,15 +205,15 @@ class LayerAblationRun {
     const std::int64_t layer = request_.place.layer;
     const bool across = request_.place.of == LayerInStack::Of::cross;
     const LayerWeights& weights = pass_.weights().layers[static_cast<std::size_t>(layer)];
-    std::vector<std::int64_t> of_layer;  // the same rows of all its chunks
+    std::vector<std::int64_t> of_layer;  // the same rows, counted over all chunks
     for (const std::int64_t row : rows) of_layer.push_back(chunk.text.first_row + row);
     const auto given_by = [&](LayerPart part) {
       return picked_rows(layer_.columns({.part = part, .head = {}}).all->view(), of_layer);
     };
-    const OptionalNorm none;  // of cross attention
+    const OptionalNorm none;  // cross-attention has no such norm
     const OptionalNorm& of_attention = across ? none : weights.attention_output;
     const OptionalNorm& of_mlp = across ? none : weights.mlp_output;
-    Matrix<float> given;  // by the branch, where its norm is to be known
+    Matrix<float> given;  // output of the branch, if the scale of its norm is needed
     if (of_attention) {
       given = Matrix<float>(directions.rows(), directions.cols());
       apply(*weights.output, given_by(LayerPart::attention).view(), {}, given.view(), compute_);
@@ -259,7 +259,7 @@ class LayerAblationRun {
   std::vector<PartOfLayer> parts_;
   LayerParts layer_;
   std::optional<LinearHead> head_;
-  Matrix<float> room_;  // of logits
+  Matrix<float> room_;  // buffer for logits
   LayerAblation out_;
 };
 

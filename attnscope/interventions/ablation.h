@@ -1,4 +1,4 @@
-// What a model foretells when a part of one layer is replaced while it runs.
+// Ablation: predictions of a model while one component of a layer is replaced.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,33 @@
 
 namespace attnscope {
 
-// What takes the place of a part of a layer.
+// Values that replace the output of a component.
 
 enum class Replacement {
-  mean,      // its mean over all positions of all texts
+  mean,      // mean over all positions of all texts
   zero,      // zeros
-  resample,  // what it gave at the same place of the next text; all are of one length
+  resample,  // output at the same position of the next text; all texts have one length
 };
 
-/// Means of columns over rows, summed in float64.
+/// Returns the mean of each column over the rows, summed in float64.
 std::vector<float> column_means(const Matrix<float>& rows);
 
 class Replacements {
  public:
-  /// `length`: rows of each text's parts, where they are resampled. `layer` must outlive it.
+  /// `length`: rows per text, for resample ablation. `layer` must outlive this object.
   Replacements(const LayerParts& layer, Replacement how, std::int64_t length);
 
-  /// For runs of that chunk, which it must not outlive.
+  /// Returns the replacements for runs of that chunk. The chunk must outlive them.
   LayerParts::Replace of(const TextChunk& chunk) const;
 
  private:
   const LayerParts& layer_;
   Replacement how_;
   std::int64_t length_;
-  std::vector<float> heads_, mlp_;  // means
+  std::vector<float> heads_, mlp_;  // mean outputs
 };
 
-/// What a part gave on other texts of the same lengths.
+/// Returns the outputs of a component on other texts of the same lengths as replacements.
 LayerParts::Replace given_on(const LayerParts& other, const TextChunk& chunk);
 
 struct AblationRequest {
@@ -45,26 +45,28 @@ struct AblationRequest {
   Replacement how = Replacement::mean;
 };
 
-/// Sums over the places of each sequence: what is foretold there, whichever stack the part is of.
+/// Effects of one ablated component, summed over the scored positions of each sequence. The
+/// positions are those of the predicted tokens, whichever stack the component belongs to.
 struct AblationEffect {
   PartOfLayer part;
-  std::vector<double> loss;     // −log of the probability of the text's token, nats
-  std::vector<double> kl;       // KL(the model ‖ this), nats
-  std::vector<double> changed;  // places with another likeliest token
-  /// What the part itself adds to the logit of the text's token, less the mean over the vocabulary;
-  /// empty where logits are no sum of what parts write, and of an encoder's.
+  std::vector<double> loss;     // negative log-likelihood of the text's token, nats
+  std::vector<double> kl;       // KL(unmodified model ‖ ablated model), nats
+  std::vector<double> changed;  // positions at which the top-1 token changes
+  /// Direct effect of the component on the logit of the text's token, relative to the mean over the
+  /// vocabulary. Empty if logits are not a sum of component outputs, and for components of an
+  /// encoder.
   std::vector<double> direct;
 };
 
 struct LayerAblation {
-  std::vector<double> loss;  // of the model as it is
+  std::vector<double> loss;  // loss of the unmodified model, nats
   std::vector<std::int64_t> places, predicted;
-  std::vector<AblationEffect> effects;  // attention, MLP, then heads
+  std::vector<AblationEffect> effects;  // order: attention, MLP, heads
 };
 
-/// Each part of the layer that is asked for and there is, alone. What comes before the layer, and
-/// its attention, is computed once; variants run beside each other. Of a decoder, what its encoder
-/// gives is computed once too, unless the part is that one's. Throws as ForwardPass::run().
+/// Ablates each requested component of the layer separately. The states before the layer and its
+/// attention are computed once; ablated runs share batches. The output of a decoder's encoder is
+/// computed once too, unless the component belongs to the encoder. Throws like ForwardPass::run().
 LayerAblation ablate_layer(const ForwardPass& pass, const ScoredPositions& texts,
                            const AblationRequest& request, const Compute& compute);
 

@@ -5,7 +5,7 @@
 namespace attnscope {
 namespace {
 
-/// Runs prompts from one layer on.
+/// Runs prompts starting at one layer.
 class PromptRun {
  public:
   PromptRun(const ForwardPass& pass, const AnsweredPrompts& prompts,
@@ -25,7 +25,7 @@ class PromptRun {
     return out;
   }
 
-  /// take(number of the part) says where its differences go.
+  /// Writes the logit differences of component c to take(c).
   void replaced(std::span<const PartOfLayer> parts,
                 const std::function<LayerParts::Replace(const TextChunk&)>& replace,
                 const std::function<std::vector<double>&(std::size_t)>& take) const {
@@ -76,7 +76,7 @@ LayerPatch patch_layer(const ForwardPass& pass, const AnsweredPrompts& prompts, 
   }
   const PromptRun corrupted(pass, prompts, prompts.corrupted, layer, compute);
   out.corrupted = corrupted.as_it_is();
-  // Texts are of the same lengths, and so chunks of both have the same rows.
+  // Clean and corrupted texts have the same lengths, so their chunks have the same rows.
   clean.replaced(
       parts, [&](const TextChunk& chunk) { return given_on(corrupted.parts(), chunk); }, destroyed);
   corrupted.replaced(

@@ -1,6 +1,6 @@
-// Which answer a model prefers when a part of one layer is as it was on another prompt: activation
-// patching. Wang et al. 2022, "Interpretability in the wild"; Zhang & Nanda 2023, "Towards best
-// practices of activation patching".
+// Activation patching: the preferred answer of a model while one component of a layer has its
+// activation from another prompt. Wang et al. 2022, "Interpretability in the wild"; Zhang & Nanda
+// 2023, "Towards best practices of activation patching".
 #pragma once
 
 #include <optional>
@@ -12,21 +12,21 @@
 
 namespace attnscope {
 
-/// logit(right) − logit(wrong) after each prompt.
+/// logit(correct) − logit(incorrect) after each prompt.
 struct PatchEffect {
   PartOfLayer part;
-  std::vector<double> destroyed;  // of the clean prompts with the part replaced
-  std::vector<double> restored;   // of the corrupted ones with it as it was on the clean ones
+  std::vector<double> destroyed;  // clean prompts, component replaced (noising)
+  std::vector<double> restored;   // corrupted prompts, clean activation patched in (denoising)
 };
 
 struct LayerPatch {
-  std::vector<double> clean, corrupted;  // with nothing replaced; none without corrupted prompts
-  std::vector<PatchEffect> effects;      // attention, MLP, then heads
+  std::vector<double> clean, corrupted;  // unmodified model; `corrupted` may be empty
+  std::vector<PatchEffect> effects;      // order: attention, MLP, heads
 };
 
-/// Each part of the layer that is asked for and there is, alone. `how`: what replaces parts of the
-/// clean prompts; none: what they give on the corrupted ones, which then are there and get the
-/// clean ones' in turn. Throws as ForwardPass::run().
+/// Patches each requested component of the layer separately. `how` set: ablates the component on
+/// the clean prompts. Not set: patches between clean and corrupted prompts in both directions;
+/// corrupted prompts must then be present. Throws like ForwardPass::run().
 LayerPatch patch_layer(const ForwardPass& pass, const AnsweredPrompts& prompts, std::int64_t layer,
                        const AskedParts& asked, std::optional<Replacement> how,
                        const Compute& compute);

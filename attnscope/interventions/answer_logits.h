@@ -1,4 +1,4 @@
-// Prompts with two answers each: of which a model prefers one, and what makes it do so.
+// Prompts with a correct and an incorrect answer, and the logit difference between them.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,17 @@ namespace attnscope {
 
 struct AnsweredPrompts {
   std::vector<TokenIds> clean;
-  /// As many, each of as many tokens as its clean one, without what decides the answer; or none.
+  /// One corrupted prompt per clean prompt, with the same number of tokens, without the information
+  /// that decides the answer. Or empty.
   std::vector<TokenIds> corrupted;
-  TokenIds right, wrong;  // a token of each prompt
+  TokenIds right, wrong;  // one answer token per prompt
 };
 
-/// The last row of each text, whose rows lie one below the other.
+/// Returns the last row of each text in a matrix with the rows of all texts.
 std::vector<std::int64_t> last_rows(std::span<const TokenIds> texts);
 
-/// logit(right) − logit(wrong), of a row of run()'s result for each; `capped`: as logits_into().
-/// Throws as finite_logits().
+/// Returns logit(correct) − logit(incorrect) for each row of run()'s result. `capped`: as in
+/// logits_into(). Throws like finite_logits().
 std::vector<double> logit_differences(const ForwardPass& pass, MatrixView<const float> states,
                                       std::span<const std::int64_t> right,
                                       std::span<const std::int64_t> wrong, const Compute& compute,

@@ -55,7 +55,7 @@ void AttendedTokenEffect::add_maps(const LayerMaps& maps) {
 void AttendedTokenEffect::end(MatrixView<const float> last_stream) {
   const std::vector<double> scales = head_.scales(last_stream);
   for (auto& [number, layer] : layers_) {
-    if (layer.read.cols() == 0) continue;  // whose maps nobody wanted
+    if (layer.read.cols() == 0) continue;  // its maps were not requested
     layer.means = Matrix<double>(std::ssize(lengths_), layer.read.rows());
     for (std::int64_t head = 0; head < layer.read.rows(); ++head) {
       std::int64_t row = 0;

@@ -1,4 +1,4 @@
-// How much the heads of a model raise the logits of the very tokens that they read.
+// Direct effect of each head on the logits of the tokens it attends to.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 
 namespace attnscope {
 
-/// Watches a whole pass that shows its maps. Of each head the mean over queries q of
-///   Σ_k A_qk (direct effect of what is read at k on the logit of k's token)_q,
-/// in logits. Where `head` counts from the mean row of W_U over a text's tokens, a head that raises
-/// all frequent tokens raises none of them here.
+/// Observes a complete forward pass with attention maps. For each head, computes the mean over
+/// queries q of
+///   Σ_k A_qk (direct effect of the value at k on the logit of k's token)_q,
+/// in logits. If `head` is relative to the mean row of W_U over a text's tokens, a head that
+/// raises all frequent tokens equally has no effect here.
 class AttendedTokenEffect {
  public:
   AttendedTokenEffect(const ForwardPass& pass, const LinearHead& head,
@@ -23,13 +24,13 @@ class AttendedTokenEffect {
   void add_maps(const LayerMaps& maps);
   void end(MatrixView<const float> last_stream);
 
-  /// Of each sequence and head: (sequences, H), once the pass has ended.
+  /// Returns the effect for each sequence and head, (sequences, H), after the end of the pass.
   const Matrix<double>& of_layer(std::int64_t layer) const { return layers_.at(layer).means; }
 
  private:
   struct Layer {
-    Matrix<double> own;    // (H, rows): of each key, before the scale
-    Matrix<double> read;   // (H, rows): of each query
+    Matrix<double> own;    // (H, rows): effect of each key, before the scale
+    Matrix<double> read;   // (H, rows): effect at each query
     Matrix<double> means;  // (sequences, H)
   };
 
@@ -37,7 +38,7 @@ class AttendedTokenEffect {
   const LinearHead& head_;
   const Compute& compute_;
   std::vector<std::int64_t> lengths_;
-  Matrix<float> directions_;  // of each row's own token
+  Matrix<float> directions_;  // for the token of each row
   std::map<std::int64_t, Layer> layers_;
 };
 

@@ -9,9 +9,9 @@
 namespace attnscope {
 namespace {
 
-const char* kTransforms = "its output head transforms the stream before it reads it";
+const char* kTransforms = "its LM head transforms the residual stream before the unembedding";
 
-/// stream + MLP_0(stream): layer 0 whose attention gives nothing.
+/// Returns stream + MLP_0(stream): the output of layer 0 without its attention.
 Matrix<float> after_mlp(const ForwardPass& pass, const TokenIds& ids, const Matrix<float>& stream,
                         const Compute& compute) {
   Matrix<float> out;
@@ -47,8 +47,8 @@ std::string obstacle_to(const ForwardPass& pass, TokenBasis basis) {
     return plain ? "" : kTransforms;
   }
   if (basis != TokenBasis::mlp0) return "";
-  if (!pass.may_start_between()) return "its layers read more than the stream";
-  if (weights.layers.front().mixer != nullptr) return "its first layer does not attend";
+  if (!pass.may_start_between()) return "its layers have inputs other than the residual stream";
+  if (weights.layers.front().mixer != nullptr) return "its first layer has no attention";
   return "";
 }
 

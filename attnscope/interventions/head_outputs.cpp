@@ -9,7 +9,8 @@
 namespace attnscope {
 namespace {
 
-/// What comes between the output projection and the stream, linear if the norm's scales are held.
+/// Operations between the output projection and the residual stream. They are linear with the
+/// scales of the norm frozen.
 class BranchEnd {
  public:
   BranchEnd(const ForwardPass& pass, std::int64_t layer, MatrixView<const float> heads, bool across,

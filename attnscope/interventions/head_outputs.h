@@ -1,4 +1,4 @@
-// What each head of a layer adds to the residual stream.
+// Head outputs: the contribution of each head of a layer to the residual stream.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace attnscope {
 
-/// ‖what a head adds at a row‖ in Euclidean norm, (H, rows), without the bias of the output
-/// projection. `heads` (rows, H d_v): what the projection reads, as on_heads() and on_cross_heads()
-/// show it. If a norm follows the projection (Gemma 2), its scale of each row is that of the whole
-/// branch. `across`: of the layer's cross-attention.
+/// Returns the Euclidean norm of each head's output at each row, (H, rows), without the bias of the
+/// output projection. `heads` (rows, H d_v) is the input of the projection, as passed to on_heads()
+/// and on_cross_heads(). If a norm follows the projection (Gemma 2), each row is scaled as in the
+/// whole branch. `across`: heads of the layer's cross-attention.
 Matrix<double> head_output_norms(const ForwardPass& pass, std::int64_t layer,
                                  MatrixView<const float> heads, bool across,
                                  const Compute& compute);
 
-/// The Euclidean norm of each row.
+/// Returns the Euclidean norm of each row.
 std::vector<double> row_norms(MatrixView<const float> rows);
 
 }  // namespace attnscope

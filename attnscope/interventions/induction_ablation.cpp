@@ -14,8 +14,9 @@
 namespace attnscope {
 namespace {
 
-/// Mean weight from the second half's queries to the key after the one with their token; as
-/// induction_score() in analysis/, of whose module this one knows nothing.
+/// Returns the mean attention from the second half's queries to the key after the first occurrence
+/// of their token. Duplicates induction_score(), which belongs to a module that this one does not
+/// depend on.
 double induction_of(MatrixView<const float> map, std::int64_t block) {
   double sum = 0;
   for (std::int64_t query = block; query < 2 * block; ++query) {
@@ -33,7 +34,7 @@ double mean_induction(const LayerMaps& maps, std::int64_t head, std::int64_t seq
   return sum / static_cast<double>(sequences);
 }
 
-/// ‖a − b‖ / ‖b‖; 0 where b is zero.
+/// Returns ‖a − b‖ / ‖b‖, or 0 if b is zero.
 double relative_change(const Matrix<float>& a, const Matrix<float>& b) {
   double moved = 0, all = 0;
   for (std::int64_t at = 0; at < a.rows() * a.cols(); ++at) {
@@ -85,7 +86,7 @@ class InductionRun {
       const std::int64_t count = pass_.model().spec().dimensions_of(earlier).heads.heads;
       for (std::int64_t from = 0; from < count; ++from) {
         const Matrix<float> without = stream_without(earlier, from);
-        Matrix<float> changed;  // queries, keys and values of the layer
+        Matrix<float> changed;  // changed queries, keys and values of the layer
         project(layer, std::as_const(without).view(), changed);
         for (const Role role : inputs) {
           const LaterHead found = later_head(layer, head, clean, &changed, role);
@@ -116,14 +117,14 @@ class InductionRun {
     };
     if (!pass_.may_start_between() ||
         std::ranges::any_of(layers.first(static_cast<std::size_t>(layer)), norms)) {
-      refuse("what its heads write reaches no later layer as it is");
+      refuse("head outputs do not reach later layers unchanged");
     }
     if (!attends(layer)) {
       refuse("layer " + std::to_string(layer) + " has no queries and keys");
     }
   }
 
-  /// The heads of layers first … last, and the stream that enters the last.
+  /// Keeps the head outputs of layers first … last, and the residual stream before layer `last`.
   void keep(std::int64_t first, std::int64_t last) {
     heads_.resize(static_cast<std::size_t>(last - first + 1));
     ForwardObserver observer;
@@ -137,7 +138,8 @@ class InductionRun {
     pass_.run(text_.sequences, observer, compute_);
   }
 
-  /// The losses of the second half of each sequence; `later`: of every later head.
+  /// Returns the loss of the second half of each sequence. `later` receives the scores of all later
+  /// heads.
   std::vector<double> run_with(std::int64_t layer, const Matrix<float>& heads,
                                std::vector<HeadInduction>& later) const {
     ForwardObserver observer;
@@ -174,7 +176,7 @@ class InductionRun {
     return losses;
   }
 
-  /// The stream without what a head writes, but for its mean.
+  /// Returns the residual stream minus a head's output, whose mean is kept.
   Matrix<float> stream_without(std::int64_t layer, std::int64_t head) const {
     const LayerWeights& weights = pass_.weights().layers[static_cast<std::size_t>(layer)];
     const LayerSpec& spec = pass_.model().spec().layers[static_cast<std::size_t>(layer)];
@@ -199,7 +201,7 @@ class InductionRun {
     return out;
   }
 
-  /// What the layer makes of a stream before its heads finish it.
+  /// Computes the queries, keys and values of the layer for a residual stream.
   void project(std::int64_t layer, MatrixView<const float> stream, Matrix<float>& out) const {
     ForwardObserver observer;
     observer.on_projections = [&](std::int64_t of, MatrixView<float> projections) {
@@ -211,10 +213,11 @@ class InductionRun {
 
   struct LaterHead {
     double induction = 0;
-    Matrix<float> given;  // (rows, d_v), to the output projection
+    Matrix<float> given;  // (rows, d_v), input of the output projection
   };
 
-  /// Where a head's queries, keys or values stand among a layer's projections.
+  /// Returns the first column and the number of columns of a head's queries, keys or values among
+  /// the layer's projections.
   static std::pair<std::int64_t, std::int64_t> columns_of(const HeadShape& shape, std::int64_t head,
                                                           Role role) {
     if (role == Role::query) return {head * shape.head_dim, shape.head_dim};
@@ -223,7 +226,7 @@ class InductionRun {
     return {queries + shape.total_dim(Role::key) + group * shape.value_dim, shape.value_dim};
   }
 
-  /// The head with its own queries, keys or values from `changed`; null: as it is.
+  /// Runs the head with its queries, keys or values taken from `changed`. Null: unmodified.
   LaterHead later_head(std::int64_t layer, std::int64_t head, MatrixView<const float> stream,
                        const Matrix<float>* changed, Role role) const {
     const HeadShape& shape = pass_.model().spec().dimensions_of(layer).heads;

@@ -1,5 +1,5 @@
-// Which heads the induction heads of a model live on: heads are taken away from a model that reads
-// random tokens twice, or out of the inputs of one later head alone.
+// Dependence of induction heads on other heads, on random tokens that repeat. Heads are ablated in
+// the whole model, or their output is removed from one input of a later head.
 #pragma once
 
 #include <cstdint>
@@ -11,54 +11,54 @@
 
 namespace attnscope {
 
-/// Sequences of B tokens, then the same again.
+/// Sequences of B tokens that are repeated once.
 struct RepeatedText {
   std::vector<TokenIds> sequences;
   std::int64_t block = 0;  // B
 };
 
-/// Of a head, its weight from a repeated token to the one after its first occurrence, mean over
+/// Attention of a head from a repeated token to the token after its first occurrence, mean over
 /// sequences: induction_score().
 struct HeadInduction {
   std::int64_t layer = 0, head = 0;
   double induction = 0;
 };
 
-/// One head replaced by its mean over all positions of all sequences.
+/// Effect of one head replaced by its mean over all positions of all sequences.
 struct InductionEffect {
   std::int64_t head = 0;
-  std::vector<double> loss;          // of the second half, summed over each sequence, nats
-  std::vector<HeadInduction> later;  // every head of every later layer that attends
+  std::vector<double> loss;          // second half, summed over each sequence, nats
+  std::vector<HeadInduction> later;  // all heads of later layers with attention
 };
 
 struct LayerInduction {
-  std::int64_t predicted = 0;  // tokens of each sequence: of the second half, all but its first
-  std::vector<double> loss;    // of the model as it is
+  std::int64_t predicted = 0;  // tokens per sequence: the second half without its first
+  std::vector<double> loss;    // loss of the unmodified model, nats
   std::vector<HeadInduction> later;
-  std::vector<InductionEffect> effects;  // of each head
+  std::vector<InductionEffect> effects;  // one effect per head
 };
 
-/// All heads of a layer, each alone. Throws as ForwardPass::run().
+/// Ablates each head of a layer separately. Throws like ForwardPass::run().
 LayerInduction ablate_for_induction(const ForwardPass& pass, const RepeatedText& text,
                                     std::int64_t layer, const Compute& compute);
 
-/// What an earlier head writes, but for its mean, taken out of what one head reads as its queries,
-/// keys or values, and nothing else; the norm before it is computed anew.
+/// Direct-path ablation: the output of an earlier head minus its mean is subtracted from the query,
+/// key or value input of one later head only. The norm before that input is recomputed.
 struct PathEffect {
   std::int64_t layer = 0, head = 0;
   Role into = Role::query;  // query, key, value
-  double induction = 0;     // of the later head
-  double write_change = 0;  // ‖what it gives − what it gave‖ / ‖what it gave‖, of the later head
+  double induction = 0;     // induction score of the later head
+  double write_change = 0;  // ‖changed − original‖ / ‖original‖ of the later head's output
 };
 
 struct PathsInto {
-  double induction = 0;  // of the later head as it is
+  double induction = 0;  // score of the unmodified later head
   std::vector<PathEffect> effects;
 };
 
-/// Every head of every earlier layer. Throws Error(unsupported) where what layers add is normed
-/// first, and as ForwardPass::run().
-/// `inputs`: of query, key and value, those that paths are removed from.
+/// Ablates the direct path from every head of every earlier layer. Throws Error(unsupported) if a
+/// norm follows the output of a layer's attention or MLP. Otherwise throws like ForwardPass::run().
+/// `inputs`: of query, key and value, the inputs of the receiver to ablate, one at a time.
 PathsInto ablate_paths_into(const ForwardPass& pass, const RepeatedText& text, std::int64_t layer,
                             std::int64_t head, std::span<const Role> inputs,
                             const Compute& compute);

@@ -9,15 +9,15 @@
 namespace attnscope {
 namespace {
 
-/// Products of fewer rows read the weights too often.
+/// Rows per run. With fewer rows, products read the weights too often.
 constexpr std::int64_t kRowsAtOnce = 512;
 
-/// What the layer gives on the chunk.
+/// Returns the layer's outputs on the chunk.
 MatrixView<const float> rows_of(const Matrix<float>& all, const TextChunk& chunk) {
   return all.view().row_block(chunk.first_part_row, chunk.part_rows);
 }
 
-/// One below the other.
+/// Returns `copies` copies of the rows, stacked.
 Matrix<float> repeated(MatrixView<const float> rows, std::int64_t copies) {
   Matrix<float> out(copies * rows.rows, rows.cols);
   for (std::int64_t copy = 0; copy < copies; ++copy) {
@@ -153,7 +153,7 @@ LayerParts::Columns LayerParts::columns(const PartOfLayer& part) const {
   return {.all = &heads_, .first = *part.head * size, .count = size};
 }
 
-/// Goes on from the layer with these heads; `copies` of the chunk beside each other.
+/// Continues from the layer with these head outputs. Runs `copies` of the chunk in one batch.
 Matrix<float> LayerParts::run_with(const TextChunk& chunk, std::int64_t copies,
                                    MatrixView<const float> heads, ForwardObserver observer) const {
   const bool encodes = is_of(LayerInStack::Of::encoder), across = is_of(LayerInStack::Of::cross);
@@ -195,7 +195,7 @@ void LayerParts::run_replaced(
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kRowsAtOnce / rows));
   const auto is_mlp = [&](std::size_t at) { return parts[at].part == LayerPart::mlp; };
   for (std::size_t first = 0; first < parts.size();) {
-    std::size_t end = first + 1;  // an MLP runs by itself
+    std::size_t end = first + 1;  // an MLP is replaced in a run of its own
     while (!is_mlp(first) && end < parts.size() && end - first < most && !is_mlp(end)) ++end;
     const auto copies = static_cast<std::int64_t>(end - first);
     Matrix<float> heads = repeated(rows_of(heads_, chunk), copies);

@@ -1,5 +1,5 @@
-// The parts of one layer: what they give on some texts, and runs that go on from there with
-// something else in the place of some.
+// Components of one layer: their outputs on some texts, and runs that continue from this layer with
+// some outputs replaced.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,9 @@
 
 namespace attnscope {
 
-/// Of a head, what it gives to the output projection; of the attention, that of all heads, so that
-/// the projection's bias stays; of the MLP, what it gives, experts and all.
+/// Kinds of components. `head`: the head's input of the output projection. `attention`: the same
+/// for all heads, so that the bias of the projection stays. `mlp`: the output of the MLP, including
+/// all experts.
 enum class LayerPart { head, attention, mlp };
 
 struct PartOfLayer {
@@ -22,7 +23,8 @@ struct PartOfLayer {
   std::optional<std::int64_t> head;
 };
 
-/// A layer of a pass: its own, of its encoder, or what its own has of attention to that encoder.
+/// A layer of a forward pass: of the model itself, of its encoder, or the cross-attention of a
+/// layer.
 struct LayerInStack {
   enum class Of { model, encoder, cross };
 
@@ -33,50 +35,53 @@ struct LayerInStack {
 struct AskedParts {
   bool heads = true, attention = true, mlp = true;
 };
-/// Attention, MLP, then heads: those that are asked for and there are.
+/// Returns the requested components that the layer has, in the order attention, MLP, heads.
 std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerInStack& layer_in_stack,
                                         const AskedParts& asked);
 
-/// Some of the texts, which run together: their rows are those from `first_row` on.
+/// Some of the texts, which run together. Their rows start at `first_row`.
 struct TextChunk {
-  std::size_t first = 0;  // text
+  std::size_t first = 0;  // index of the first text
   std::vector<TokenIds> texts;
-  std::vector<TokenIds> sources = {};  // of a decoder: what its encoder reads for each text
+  std::vector<TokenIds> sources = {};  // decoders only: the encoder's tokens for each text
   std::int64_t first_row = 0, rows = 0;
-  /// Those of what the layer gives: of an encoder's layer those of the sources, else the same.
+  /// Rows of the layer's outputs: the rows of the sources for an encoder layer, else the same as
+  /// above.
   std::int64_t first_part_row = 0, part_rows = 0;
-  EncoderOutput encoder_output = {};  // of the sources, where the layer is the decoder's
+  EncoderOutput encoder_output = {};  // output for the sources, if the layer is the decoder's
 };
 
 class LayerParts {
  public:
-  /// Runs the texts as far as the layer. `sources`: of a decoder, what its encoder reads for each
-  /// text; else none. What is given must outlive it. Throws as ForwardPass::run().
+  /// Runs the texts up to this layer. `sources`: the encoder's tokens for each text, for decoders
+  /// only. All arguments must outlive this object. Throws like ForwardPass::run().
   LayerParts(const ForwardPass& pass, const LayerInStack& layer_in_stack,
              std::span<const TokenIds> texts, std::span<const TokenIds> sources,
              const Compute& compute);
 
   const std::vector<TextChunk>& chunks() const { return chunks_; }
-  std::int64_t rows() const { return heads_.rows(); }  // of what the layer gives on all texts
+  std::int64_t rows() const { return heads_.rows(); }  // rows of the layer's outputs on all texts
 
-  /// What heads give to the output projection, (rows, H d_v), and what the MLP gives, (rows, D),
-  /// which has no rows where there is none.
+  /// Inputs of the output projection, (rows, H d_v), and outputs of the MLP, (rows, D). The latter
+  /// has no rows if there is no MLP.
   const Matrix<float>& heads() const { return heads_; }
   const Matrix<float>& mlp() const { return mlp_; }
-  /// Those of a part: the matrix that has them, and which of its columns.
+  /// Returns the outputs of a component: the matrix that contains them, and its columns.
   struct Columns {
     const Matrix<float>* all;
     std::int64_t first, count;
   };
   Columns columns(const PartOfLayer& part) const;
 
-  /// The last states of a chunk as it is: (rows, E). The observer sees the stack of the layer.
+  /// Runs a chunk unmodified and returns its last states, (rows, E). The observer sees the stack of
+  /// the layer.
   Matrix<float> run(const TextChunk& chunk, const ForwardObserver& observer) const;
 
-  /// Puts what takes the place of a part of the chunk: (its part_rows, columns of the part).
+  /// Writes the replacement of a component on the chunk: (part_rows of the chunk, columns of the
+  /// component).
   using Replace = std::function<void(const PartOfLayer& part, MatrixView<float> out)>;
-  /// The same with parts replaced, each alone. visit(part's number, its last states), in order;
-  /// several run beside each other.
+  /// Runs the chunk once per component, with this component replaced. Calls visit(index of the
+  /// component, its last states) in order. Several runs share a batch.
   void run_replaced(const TextChunk& chunk, std::span<const PartOfLayer> parts,
                     const Replace& replace,
                     const std::function<void(std::size_t, MatrixView<const float>)>& visit) const;
@@ -89,12 +94,12 @@ class LayerParts {
   bool is_of(LayerInStack::Of stack) const { return place_.of == stack; }
 
   const ForwardPass& pass_;
-  const ForwardPass& layers_;  // of which the layer is one: that pass, or its encoder's
+  const ForwardPass& layers_;  // the pass with the layer: that pass, or its encoder's
   LayerInStack place_;
   const Compute& compute_;
   std::vector<TextChunk> chunks_;
-  /// Of the layer, all rows. Where its cross attention is meant, `heads_` are of that, and
-  /// `own_heads_` of its own.
+  /// Outputs of the layer, all rows. For cross-attention, `heads_` is that of the cross-attention
+  /// and `own_heads_` that of the self-attention.
   Matrix<float> stream_, heads_, own_heads_, mlp_;
 };
 

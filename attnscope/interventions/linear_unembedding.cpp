@@ -12,7 +12,7 @@ namespace attnscope {
 
 namespace {
 
-/// What a norm divides each row by.
+/// Returns the divisor of a norm for each row.
 std::vector<double> row_scales(const NormSpec& norm, MatrixView<const float> rows) {
   std::vector<double> out;
   for (std::int64_t row = 0; row < rows.rows; ++row) {
@@ -34,30 +34,33 @@ std::string LinearHead::obstacle(const ForwardPass& pass) {
   const ForwardWeights& weights = pass.weights();
   if (!weights.head) return pass.no_logits();
   if (weights.head->dense != nullptr || weights.head->norm) {
-    return "its output head transforms the stream before it reads it";
+    return "its LM head transforms the residual stream before the unembedding";
   }
-  if (weights.last_projection != nullptr) return "its output head reads a projection of the stream";
-  if (!weights.last_norm) return "its layers norm the stream itself, so that it is no sum";
+  if (weights.last_projection != nullptr)
+    return "its LM head reads a projection of the residual stream";
+  if (!weights.last_norm)
+    return "its layers normalize the residual stream, so it is not a sum of component outputs";
   if (!pass.may_start_between(/*remembers=*/true)) {
-    return "its layers read more than the stream of those before";
+    return "its layers have inputs other than the residual stream";
   }
   for (const LayerWeights& layer : weights.layers) {
     if (layer.attention_sum || layer.mlp_sum || (layer.cross && layer.cross->sum)) {
-      return "its layers norm the stream itself, so that it is no sum";
+      return "its layers normalize the residual stream, so it is not a sum of component outputs";
     }
     for (const OptionalNorm& norm : {layer.attention_output, layer.mlp_output}) {
-      if (norm && !norm->bias.empty()) return "what its layers add passes norms with biases";
+      if (norm && !norm->bias.empty())
+        return "its attention or MLP outputs pass through norms with biases";
     }
     if (!layer.attention_factors.empty() || !layer.mlp_factors.empty()) {
-      return "what its layers add is scaled column by column";
+      return "its attention or MLP outputs are scaled per dimension";
     }
-    if (layer.output_factor != 1) return "its layers multiply the stream";
-    if (layer.mixer != nullptr) return "some of its layers do not attend";
+    if (layer.output_factor != 1) return "its layers scale the residual stream";
+    if (layer.mixer != nullptr) return "some of its layers have no attention";
   }
   const auto replaces = [](const LayerSpec& layer) { return layer.norms_replace_stream; };
   const auto& layers = pass.model().spec().layers;
   if (std::any_of(layers.begin(), layers.end(), replaces)) {
-    return "its layers norm the stream itself, so that it is no sum";
+    return "its layers normalize the residual stream, so it is not a sum of component outputs";
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// Logits as sums of what the parts of a model write: the final norm and the output head, linear
-// where the norm's scale is held as a pass had it. Elhage et al. 2021, "direct logit attribution".
+// Direct logit attribution: logits as sums of component outputs. The final norm and the LM head are
+// linear with the norm's scale frozen. Elhage et al. 2021.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,36 @@
 
 namespace attnscope {
 
-/// The mean row of W_U, (D,), over the vocabulary or over some tokens.
+/// Returns the mean row of W_U, (D,), over the vocabulary or over some tokens.
 std::vector<double> mean_output_row(const ForwardPass& pass, const Compute& compute);
 std::vector<double> mean_output_row(const ForwardPass& pass, std::span<const std::int64_t> tokens);
 
 /// With the mean of W_U over the vocabulary as `from`,
-///   logit[t] − mean over the vocabulary = Σ over parts c of direction(t) · c / s + constant(t),
-/// where the stream is the sum of the parts, s is what the final norm divides it by, direction(t)
-/// is γ ∘ (W_U[t] − from), its own mean taken out where the norm takes out that of the stream, and
-/// constant(t) comes from the norm's bias. A head's own bias and a cap of logits are left out.
+///   logit[t] − mean over the vocabulary = Σ_c direction(t) · c / s + constant(t).
+/// The sum is over the components c of the residual stream; s is the divisor of the final norm.
+/// direction(t) = γ ∘ (W_U[t] − from), minus its own mean if the norm centers. constant(t) comes
+/// from the norm's bias. The bias of the LM head and a cap on logits are not included.
 class LinearHead {
  public:
-  /// Why a model's logits are no such sum; empty where they are.
+  /// Returns why a model's logits are not such a sum. Empty if they are.
   static std::string obstacle(const ForwardPass& pass);
-  /// Whether what layers add passes norms of its own (Gemma 2): those are held as they were, too.
+  /// Returns whether attention or MLP outputs pass norms of their own (Gemma 2). Their scales are
+  /// then frozen, too.
   static bool norms_branches(const ForwardPass& pass);
 
-  /// The model, which must outlive it, has no obstacle().
+  /// Requires a model without obstacle(), which must outlive this object.
   LinearHead(const ForwardPass& pass, std::vector<double> from);
 
-  /// direction() of each token, (tokens, D). −1: zeros.
+  /// Returns direction() of each token, (tokens, D). Token −1 gives zeros.
   Matrix<float> directions(std::span<const std::int64_t> tokens) const;
   double constant(std::int64_t token) const;
 
-  /// What the final norm divides each row of the last stream by.
+  /// Returns the divisor of the final norm for each row of the last residual stream.
   std::vector<double> scales(MatrixView<const float> stream) const;
 
-  /// directions (n, D) through a layer's output projection: (n, H d_v), of which what a head gives
-  /// has its product with each direction. With what the layer multiplies its branches by. `across`:
-  /// through that of the layer's attention to what an encoder gives.
+  /// Maps directions (n, D) back through a layer's output projection, to (n, H d_v), including the
+  /// factor of the layer's branches. The product with a head's values is the head's direct effect.
+  /// `across`: uses the output projection of the layer's cross-attention.
   Matrix<float> through_output(std::int64_t layer, MatrixView<const float> directions,
                                const Compute& compute, bool across = false) const;
 
@@ -49,13 +50,13 @@ class LinearHead {
   bool centered_ = false;
 };
 
-/// `directions` (n, D) as what a branch of a layer gives, `given` (n, D), meets them: through the
-/// norm that it passes before it is added, its scale of each row held as it is. Without such a norm
-/// the directions themselves.
+/// Maps `directions` (n, D) back through the norm that follows a branch of a layer. The norm's
+/// scale of each row is frozen at its value for the branch output `given` (n, D). Without such a
+/// norm, returns the directions unchanged.
 Matrix<float> through_norm(const OptionalNorm& norm, MatrixView<const float> given,
                            MatrixView<const float> directions);
 
-/// a · b of two rows, in float64.
+/// Returns the inner product of two rows, summed in float64.
 double row_product(const float* a, const float* b, std::int64_t size);
 
 }  // namespace attnscope

@@ -1,5 +1,5 @@
-// Memory for kernels: aligned, on huge pages if it is large, and reused for the next matrix,
-// because fresh pages cost as much time as the arithmetic of a matrix of order 1000.
+// Memory for kernels: aligned, on huge pages if it is large, and reused for later matrices. Fresh
+// pages would cost as much time as the arithmetic on a matrix of order 1000.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace attnscope {
 template <class T>
 class AlignedBuffer {
  public:
-  /// Uninitialised memory for `count` elements. Invalidates the memory of earlier calls.
+  /// Returns uninitialized memory for `count` elements. Invalidates the memory of earlier calls.
   T* reserve(std::size_t count) {
     if (count <= capacity_) return data_.get();
     data_.reset();
@@ -34,7 +34,7 @@ class AlignedBuffer {
     return data_.get();
   }
 
-  /// The memory of the last reserve().
+  /// Returns the memory of the last reserve().
   const T* data() const { return data_.get(); }
 
  private:

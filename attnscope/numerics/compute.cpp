@@ -9,7 +9,7 @@ struct Team::Job {
   std::size_t count;
   const std::function<void(std::size_t)>* part;
   std::atomic<std::size_t> next{0};
-  std::size_t helpers = 0;  // guarded by the team's mutex, as is the failure
+  std::size_t helpers = 0;  // guarded by the team's mutex, like the failure
   std::exception_ptr failure = nullptr;
 };
 
@@ -65,7 +65,7 @@ void Team::lend(const std::function<bool()>& done) {
 }
 
 void Team::recall() {
-  // Under the mutex, so that no thread is between asking and waiting.
+  // Locking the mutex ensures that no thread is between its check and its wait.
   { const std::scoped_lock lock(mutex_); }
   work_or_recall_.notify_all();
 }

@@ -1,4 +1,4 @@
-// How to compute, passed to every function that takes long. Nothing here is global.
+// Compute settings, passed to every long-running function. There is no global state.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@ namespace attnscope {
 
 class Team;
 
-/// None of these changes a result, except that other kernels may change the last digits.
+/// None of these settings affects results, except that other kernels may change the last digits.
 struct Compute {
   Kernels kernels = {};
-  Team* team = nullptr;       // threads that help with a matrix; null: only the calling thread
+  Team* team = nullptr;       // threads that help with a matrix; null: calling thread only
   std::stop_token stop = {};  // after a stop is requested, functions throw Stopped soon
 
   /// Throws Stopped if a stop was requested.
@@ -28,13 +28,13 @@ struct Compute {
   }
 };
 
-/// Calls part(0) … part(count − 1), each once, on this thread and on those lent to the team. Work
-/// must be cut into the same parts whatever the number of threads, so that results do not depend on
-/// it. Returns when all are done; throws what a part threw, and Stopped between parts.
+/// Calls part(0) … part(count − 1), each once, on this thread and on those lent to the team. The
+/// number of parts must not depend on the number of threads, so that results do not either. Returns
+/// when all are done. Throws what a part threw, and Stopped between parts.
 void run_parts(const Compute& compute, std::size_t count,
                const std::function<void(std::size_t)>& part);
 
-// Threads without a matrix of their own, which help with those of others.
+// Team of idle threads that help with matrices of other threads.
 
 /// Owned by the run; must outlive every Compute that points to it, and every lent thread.
 class Team {
@@ -43,8 +43,8 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  /// Calls part(0) … part(count − 1), each once, on this thread and on those that are lent.
-  /// Returns when all are done; throws what a part threw.
+  /// Calls part(0) … part(count − 1), each once, on this thread and on those that are lent. Returns
+  /// when all are done. Throws what a part threw.
   void run(std::size_t count, const std::function<void(std::size_t)>& part);
 
   /// Lends the calling thread to every run() until done() is true. done() is checked again after
@@ -60,7 +60,7 @@ class Team {
   std::mutex mutex_;
   std::condition_variable work_or_recall_, helper_left_;
   std::vector<Job*> open_;
-  std::atomic<std::size_t> lent_ = 0;  // threads that are in lend()
+  std::atomic<std::size_t> lent_ = 0;  // threads inside lend()
 };
 
 }  // namespace attnscope

@@ -29,9 +29,9 @@ std::string_view name_of(std::int64_t targets) {
   return "none";
 }
 
-/// Where in Highway's tables the best of `targets` stands.
+/// Returns the index of the best of `targets` in Highway's tables.
 std::size_t index_of(std::int64_t targets) {
-  constexpr bool kOne = (HWY_TARGETS & (HWY_TARGETS - 1)) == 0;  // tables have one entry then
+  constexpr bool kOne = (HWY_TARGETS & (HWY_TARGETS - 1)) == 0;  // then tables have one entry
   if (kOne) return 0;
   hwy::ChosenTarget chosen;
   chosen.Update(targets);
@@ -54,9 +54,9 @@ Kernels Kernels::named(std::string_view name) {
   if (name.empty()) return Kernels();
   if (name == "none") return Kernels(0);
   if (name == "avx2") return Kernels(supported() & ~kAvx512);
-  throw Error(
-      ErrorKind::usage,
-      {.parameter = "kernels", .problem = '\'' + std::string(name) + "' is neither avx2 nor none"});
+  throw Error(ErrorKind::usage,
+              {.parameter = "kernels",
+               .problem = '\'' + std::string(name) + "' is not supported (supported: avx2, none)"});
 }
 
 Kernels kernels_of_environment() {

@@ -1,5 +1,5 @@
-// Which hand-written kernels run. Each is compiled for every instruction set where it pays. On a
-// CPU with none of these, LAPACK does the work. Tests compare the two.
+// Choice of hand-written kernels. Each kernel is compiled for every instruction set for which it
+// pays off. On other CPUs, LAPACK does the work. Tests compare the two.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@ namespace attnscope {
 /// A small value; copy it freely.
 class Kernels {
  public:
-  /// The kernels of this CPU's best instruction set.
+  /// Chooses the kernels of this CPU's best instruction set.
   Kernels();
 
-  /// Limited, for tests and comparisons: "avx2" or "none"; "" is the best. Throws Error(usage) for
-  /// any other name.
+  /// Returns limited kernels, for tests and comparisons: "avx2" or "none". "" gives the best ones.
+  /// Throws Error(usage) for any other name.
   static Kernels named(std::string_view name);
 
   /// "AVX-512", "AVX2", "NEON", or "none".
   std::string_view instruction_set() const { return instruction_set_; }
 
-  /// Whether there are any. If not, no function of kernels/ may be called.
+  /// Returns whether there are kernels. If not, no function of kernels/ may be called.
   bool available() const { return instruction_set_ != "none"; }
 
   /// Index in the tables of kernels/dispatch.h.
@@ -35,15 +35,15 @@ class Kernels {
   std::size_t table_index_;
 };
 
-// What front ends give to every run as its kernels.
+// Kernels that front ends pass to every run.
 
-/// Those that ATTNSCOPE_KERNELS names, which holds them down for tests and comparisons; the best
-/// without it. Throws Error(usage) as Kernels::named() does.
+/// Returns the kernels named by the environment variable ATTNSCOPE_KERNELS, for tests and
+/// comparisons, or else the best ones. Throws Error(usage) like Kernels::named().
 Kernels kernels_of_environment();
 
-// Descriptions of the libraries that compute.
+// Descriptions of numerical libraries.
 
-/// The BLAS library's own description: name, version, kernels chosen for this CPU.
+/// Returns the BLAS library's own description: name, version, kernels chosen for this CPU.
 std::string blas_description();
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// Whether all numbers are finite.
+// Tests whether all numbers are finite.
 #pragma once
 
 #include <bit>
@@ -13,8 +13,8 @@
 
 namespace attnscope {
 
-/// Integer only and no early exit, so it vectorises. Adding one exponent unit carries into the sign
-/// bit exactly for NaN and Inf.
+/// Returns whether all values are finite. Uses integers and no early exit, so that it vectorizes.
+/// Adding one exponent unit carries into the sign bit exactly for NaN and Inf.
 template <class T>
 bool all_finite(std::span<const T> values) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -42,9 +42,9 @@ bool all_finite(MatrixView<const T> matrix) {
   return true;
 }
 
-// Sums that compilers turn into vector code.
+// Sums that compilers can vectorize.
 
-/// Σ of(0) … of(count − 1), in eight sums side by side, which do not wait for each other.
+/// Returns Σ of(0) … of(count − 1), computed as eight independent partial sums to hide latency.
 template <class Of>
 double sum_over(std::size_t count, const Of& of) {
   constexpr std::size_t kSums = 8;

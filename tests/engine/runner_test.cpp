@@ -236,11 +236,12 @@ TEST_F(RunnerTest, NamesItemsThatExceedTheMemory) {
   };
   EXPECT_TRUE(notes_with(19'000'000).empty());
   EXPECT_EQ(notes_with(18'900'000),
-            (std::vector<std::string>{"gpt2: q of layer 19 takes about 19 MB, more than the 18 MB "
-                                      "of {memory}; such work runs alone"}));
-  EXPECT_EQ(notes_with(16'000'000),
-            (std::vector<std::string>{"gpt2: q of layer 19 takes about 19 MB, more than the 16 MB "
-                                      "of {memory}; so do 2 others; such work runs alone"}));
+            (std::vector<std::string>{"gpt2: q of layer 19 needs about 19 MB, more than the 18 MB "
+                                      "of {memory}; such items run one at a time"}));
+  EXPECT_EQ(
+      notes_with(16'000'000),
+      (std::vector<std::string>{"gpt2: q of layer 19 needs about 19 MB, more than the 16 MB "
+                                "of {memory}; so do 2 others; such items run one at a time"}));
 }
 
 // ---- Spectra ------------------------------------------------------------------------------------

@@ -293,7 +293,7 @@ TEST(EncoderDecoderPass, NamesTheMissingStack) {
     const auto decoder = std::find_if(stacks.begin(), stacks.end(), [](const Model& model) {
       return model.stack() == "decoder";
     });
-    EXPECT_ERROR_SAYING(ErrorKind::format, ForwardPass(*decoder, true, {}), "holds no", missing);
+    EXPECT_ERROR_SAYING(ErrorKind::format, ForwardPass(*decoder, true, {}), "has no", missing);
   }
 }
 

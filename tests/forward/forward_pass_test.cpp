@@ -70,8 +70,9 @@ TEST(ForwardPass, RejectsInvalidTexts) {
   const Model model = model_of("gpt2");
   const ForwardPass pass(model, true, {});
   const std::int64_t vocabulary = pass.vocabulary();
-  EXPECT_ERROR_SAYING(ErrorKind::usage, pass.check({}), "without tokens");
-  EXPECT_ERROR_SAYING(ErrorKind::usage, pass.check({1, -1}), "token id -1 (token 1)", "ids 0 to");
+  EXPECT_ERROR_SAYING(ErrorKind::usage, pass.check({}), "no tokens");
+  EXPECT_ERROR_SAYING(ErrorKind::usage, pass.check({1, -1}), "token id -1 (position 1)",
+                      "ids 0 to");
   EXPECT_ERROR_SAYING(ErrorKind::usage, pass.check({vocabulary}),
                       "ids 0 to " + std::to_string(vocabulary - 1));
   const std::int64_t context = *model.dimensions().context;
@@ -165,7 +166,7 @@ TEST(ForwardPass, NamesTheFirstLayerThatGivesNan) {
   });
   const ForwardPass pass(model, true, {});
   EXPECT_ERROR_SAYING(ErrorKind::numerical, pass.run(std::vector<TokenIds>{{1, 2}}, {}, {}),
-                      "model.safetensors", "layer 1 gives NaN");
+                      "model.safetensors", "layer 1 outputs NaN");
 }
 
 TEST(ForwardPass, NamesTheMissingTensor) {

@@ -121,7 +121,7 @@ TEST(ForwardLayout, RunsLayersWithoutAnMlp) {
     return Model(Checkpoint::open(file), parse_layout(layout.dump(), "my/layout.json"));
   };
   EXPECT_ERROR_SAYING(ErrorKind::format, ForwardPass(open(), true, {}),
-                      "my/layout.json: describes no MLP (say \"mlp\": false");
+                      "my/layout.json: describes no MLP (set \"mlp\": false");
   layout["mlp"] = false;
   EXPECT_TRUE(running_outputs(open()) == running_outputs(zeros)) << "they differ";
 }

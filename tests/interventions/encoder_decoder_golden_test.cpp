@@ -159,7 +159,7 @@ TEST(PairedRefusals, NameTheMissingArgument) {
     expect_refusal(Words{command, t5, "--prompts", source_path("examples/prompts.jsonl")},
                    kUnsupported, {"--prompts", "a source and a target"});
     expect_refusal(Words{command, data_path("encoder_decoders/whisper")} + source + target, kUsage,
-                   {"takes sound, not text"});
+                   {"takes audio, not text"});
   }
   expect_refusal(Words{"ablate", t5, "--ablation", "resample"} + source + target, kUsage,
                  {"--ablation", "requires at least two pairs"});

@@ -126,8 +126,8 @@ TEST(Attribution, StatesWhyItIsNotPossible) {
   const struct {
     std::string model, reason;
   } refused[] = {{"forward/bert", "no next tokens"},
-                 {"forward/llama-body", "no output head"},
-                 {"forward/gemma4", "read more than the stream"}};
+                 {"forward/llama-body", "no LM head"},
+                 {"forward/gemma4", "inputs other than the residual stream"}};
   for (const auto& [model, reason] : refused) {
     SCOPED_TRACE(model);
     const RunResult run = run_attnscope(Words{"predict", data_path(model)} + asked);
@@ -205,7 +205,7 @@ TEST(Ablate, RejectsModelsWithoutATextToPredict) {
       {{"ablate", data_path("forward/llama-body"), "--induction"}, "no logits"},
       {{"ablate", data_path("forward/daisy_gpt2"), "--induction", "--length", "8", "--receiver",
         "1,0"},
-       "reaches no later layer as it is"},
+       "do not reach later layers unchanged"},
       {{"lens", data_path("stacks/wav2vec2"), "--tokens", "1,2,3"}, "does not take text"},
       {{"directions", data_path("stacks/t5"), "--stack", "cross"}, "reads encoder outputs"}};
   for (const auto& [command, reason] : refused) {

@@ -11,7 +11,7 @@ namespace {
 template <class T>
 class AllFinite : public testing::Test {};
 using Types = testing::Types<float, double>;
-TYPED_TEST_SUITE(AllFinite, SupportsEveryType);
+TYPED_TEST_SUITE(AllFinite, Types);
 
 TYPED_TEST(AllFinite, AcceptsExtremesAndDetectsNanAndInfinity) {
   using Limits = std::numeric_limits<TypeParam>;

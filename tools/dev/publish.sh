@@ -1,7 +1,7 @@
-# Sourced by ./dev: what is published: wheels, artifacts of a release, the documentation site.
+# Sourced by ./dev: builds wheels, release artifacts, and the documentation site.
 
-# A wheel for pip that needs nothing of this machine: auditwheel puts the shared libraries into it.
-# It is built in the folder of the program, whose objects the module of Python is linked from.
+# Builds a self-contained wheel for pip: auditwheel adds the shared libraries to it. It uses the program's build folder, because
+# the Python module is linked from the same objects.
 wheel() {
   say "building build/wheels"
   log=build/wheel.log
@@ -11,15 +11,15 @@ wheel() {
   ls build/wheels
 }
 
-# raw_wheel TOOLS: build/wheel-raw/*.whl, which uses the shared libraries of this machine, for the Python of that virtual environment
+# raw_wheel TOOLS: builds build/wheel-raw/*.whl for the Python of this virtual environment; it uses this machine's shared libraries
 raw_wheel() {
-  rm -rf build/wheel-raw build/release/python/_core.*.so  # of another Python
+  rm -rf build/wheel-raw build/release/python/_core.*.so  # may be for another Python
   quietly "$log" "$1/bin/pip" wheel --no-deps --no-build-isolation --wheel-dir build/wheel-raw . \
     --config-settings=build-dir=build/release \
     --config-settings=build.tool-args="-j$jobs"
 }
 
-# install_package VENV TOOLS: the package with the module as built; again if the library or the package has changed
+# install_package VENV TOOLS: builds and installs the Python package, if the library or the package has changed
 install_package() {
   built=$(cat build/release/attnscope pyproject.toml python/CMakeLists.txt python/src/* python/attnscope/*.py* | sha256sum)
   [ "$(cat "$1/.installed" 2>/dev/null)" != "$built" ] || return 0
@@ -31,7 +31,7 @@ install_package() {
   echo "$built" >"$1/.installed"
 }
 
-# wheel_of TOOLS: the wheel with its shared libraries, added to build/wheels
+# wheel_of TOOLS: adds a self-contained wheel to build/wheels
 wheel_of() {
   raw_wheel "$1"
   rm -rf build/wheel-repaired
@@ -42,16 +42,16 @@ wheel_of() {
   mv build/wheel-repaired/*.whl build/wheels/
 }
 
-# What a release ships. A wheel is for the Python that builds it, from 3.12 on for all newer ones too; ATTNSCOPE_PYTHONS may name more
-# Pythons, for a wheel each.
+# Builds the release artifacts. A wheel works with the Python that builds it. From Python 3.12 on, it works with all newer versions
+# too. ATTNSCOPE_PYTHONS may list more interpreters, which each build a wheel.
 package() {
   build release attnscope_share
   venv build/wheel-tools tools/wheel_requirements.txt ||
-    { echo "./dev: no packages from PyPI (build/wheel-tools.log); packages are made with them"; exit 1; }
+    { echo "./dev: cannot install packages from PyPI (build/wheel-tools.log); they are needed to build packages"; exit 1; }
   wheel
   for python in ${ATTNSCOPE_PYTHONS:-}; do
     venv "build/wheel-tools-$(basename "$python")" tools/wheel_requirements.txt "$python" ||
-      { echo "./dev: no packages from PyPI for $python"; exit 1; }
+      { echo "./dev: cannot install packages from PyPI for $python"; exit 1; }
     wheel_of "build/wheel-tools-$(basename "$python")"
   done
   log=build/package.log
@@ -67,22 +67,22 @@ package() {
   quietly "$log" env PATH="$PWD/build/wheel-tools/bin:$PATH" \
     build/wheel-tools/bin/python tools/package_program.py build/release/attnscope build/release/share build/artefacts
   tail -n 1 "$log"
-  build release attnscope  # as it was
+  build release attnscope  # with shared libraries again
   if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null 2>&1; then
-    say "trying them in bare Debian 12 and 13"
+    say "testing the artifacts in minimal Debian 12 and 13 systems"
     tools/try_packages.sh build/artefacts
   else
-    say "not tried in bare systems: that needs root and debootstrap"
+    say "artifacts not tested in minimal systems: this needs root and debootstrap"
   fi
 }
 
-# release VERSION: all that can be done on this machine; a pushed tag does the rest (.github/workflows/release.yml)
+# release VERSION: prepares and tags a release; pushing the tag publishes it (.github/workflows/release.yml)
 release() {
   version=${1:?usage: ./dev release VERSION}
-  [ -z "$(git status --porcelain)" ] || { echo "./dev: commit first: the tree is not clean"; exit 1; }
+  [ -z "$(git status --porcelain)" ] || { echo "./dev: the working tree has uncommitted changes: commit them first"; exit 1; }
   python3 tools/release.py set "$version"
   package
-  say "checking CITATION.cff and the recipes, and writing the bill of materials and checksums"
+  say "checking CITATION.cff and the recipes, and writing SBOM and checksums"
   quietly "$log" build/wheel-tools/bin/cffconvert --validate
   quietly "$log" build/wheel-tools/bin/python tools/check_conda_recipe.py
   ! command -v ruby >/dev/null 2>&1 || quietly "$log" ruby -c packaging/homebrew/attnscope.rb
@@ -91,15 +91,15 @@ release() {
   build/wheel-tools/bin/python tools/release.py checksums build/artefacts
   git commit --quiet --all --message "Release $version"
   git tag --annotate "v$version" --message "attnscope $version"
-  say "tagged v$version; what it ships is in build/artefacts. Push the tag to publish it"
+  say "tagged v$version; artifacts are in build/artefacts. Push the tag to publish it"
 }
 
-# The site: ATTNSCOPE_MODELS may name a folder of more trained models for its gallery.
+# Builds the documentation site. ATTNSCOPE_MODELS may name a folder with more trained models for its gallery.
 docs() {
   setup chromium
   build release attnscope
   venv build/docs-venv docs/site/requirements.txt ||
-    { echo "./dev: no packages from PyPI (build/docs-venv.log); the site is made with them"; exit 1; }
+    { echo "./dev: cannot install packages from PyPI (build/docs-venv.log); they are needed to build the site"; exit 1; }
   : >build/docs.log
   install_package build/docs-venv build/docs-venv
   say "building build/site/html"

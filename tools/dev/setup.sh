@@ -1,16 +1,16 @@
-# Sourced by ./dev: packages of Debian and of PyPI.
+# Sourced by ./dev: installs packages from Debian and PyPI.
 
 packages="build-essential cmake ninja-build pkg-config python3 git
   libopenblas-dev libhwy-dev libsqlite3-dev libxxhash-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libcpp-httplib-dev
   libcurl4-openssl-dev libssl-dev libpng-dev libjpeg62-turbo-dev
   python3-dev python3-venv python3-jsonschema libgtest-dev libbenchmark-dev zsh fish"
-# Sanitizers and fuzz targets need clang and its runtime, browser tests need Chromium.
+# Sanitizers and fuzz targets need clang and its runtime; browser tests need Chromium.
 all_packages="clang libclang-rt-dev chromium"
 arm64_packages="g++-aarch64-linux-gnu qemu-user libopenblas-dev:arm64 libhwy-dev:arm64
   libsqlite3-dev:arm64 zlib1g-dev:arm64 libcpp-httplib-dev:arm64 libxxhash-dev:arm64 libfmt-dev:arm64 libgtest-dev:arm64
   libcurl4-openssl-dev:arm64 libssl-dev:arm64 libpng-dev:arm64 libjpeg62-turbo-dev:arm64"
 
-# missing_packages PACKAGE...
+# missing_packages PACKAGE...: prints the packages that are not installed
 missing_packages() {
   own=$(dpkg --print-architecture)
   for package in "$@"; do
@@ -23,12 +23,12 @@ missing_packages() {
   done
 }
 
-# The packages with cargo 1.85 or newer: Debian 12 has it under other names, newer releases as cargo.
+# Prints the packages with cargo 1.85 or newer, which have other names in Debian 12.
 rust_packages() {
   if grep -q '^VERSION_ID="12"' /etc/os-release; then echo cargo-web rustc-web; else echo cargo rustc; fi
 }
 
-# The same for the cross compiler of ./dev test-arm.
+# Prints the Rust packages for the cross compiler of ./dev test-arm.
 arm64_rust_packages() {
   if grep -q '^VERSION_ID="12"' /etc/os-release; then
     echo cargo-web rustc-web libstd-rust-web-dev:arm64
@@ -49,13 +49,13 @@ has_node() {
   command -v npm >/dev/null 2>&1 && [ "${major:-0}" -ge 18 ]
 }
 
-# setup [PACKAGE...]: installs $packages and those, where apt-get is there
+# setup [PACKAGE...]: installs $packages and the given ones, if apt-get is available
 setup() {
   has_cargo || set -- "$@" $(rust_packages)
   has_node || set -- "$@" nodejs npm
   if ! command -v apt-get >/dev/null 2>&1; then
     if [ ! -e build/.no-apt ]; then
-      say "no apt-get here; these Debian packages or their equivalents are needed:"
+      say "apt-get not found; install these Debian packages or their equivalents:"
       echo $packages "$@"
       mkdir -p build && touch build/.no-apt
     fi
@@ -77,8 +77,8 @@ setup() {
   fi
 }
 
-# venv FOLDER REQUIREMENTS [PYTHON]: a virtual environment with the packages of that file, each checked by its hash; returns 1
-# if PyPI cannot be reached
+# venv FOLDER REQUIREMENTS [PYTHON]: creates a virtual environment with the packages of this file, each verified by its hash.
+# Returns 1 if they cannot be installed.
 venv() {
   cmp -s "$2" "$1/.ready" && return
   rm -rf "$1"

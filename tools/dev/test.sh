@@ -1,9 +1,9 @@
-# Sourced by ./dev: tests and checks.
+# Sourced by ./dev: runs tests and checks.
 
-# Known leaks of libraries.
+# Suppresses known leaks of libraries.
 export LSAN_OPTIONS="suppressions=$PWD/cmake/leaks.supp:print_suppressions=0"
 
-# Builds the tests, runs the C++ tests but the longest, the page's unit tests, and the tests of the Python package.
+# Builds and runs the C++ tests except the long ones, the unit tests of the page, and the tests of the Python package.
 test_quick() {
   setup
   build release attnscope_tests
@@ -15,17 +15,17 @@ test_quick() {
   wait "$page" || failed=yes
   cat build/page-unit.out
   [ -z "$failed" ] || exit 1
-  say "all quick tests passed; ./dev test --all also runs the long ones, browser tests, sanitizers and fuzz targets"
+  say "all quick tests passed; ./dev test --all also runs long tests, browser tests, sanitizers and fuzz targets"
 }
 
-# Everything. Three things that each leave a core idle for a part of their time run beside each other: the build with
-# sanitizers, the browser tests, and the tests of packages.
+# Runs everything. The sanitizer build, the browser tests and the package tests run in parallel, because each leaves a core
+# idle part of the time.
 test_all() {
   setup $all_packages
   build release
   run_suites release
   check_build_cost
-  build asan attnscope_page_data  # before the browser tests, which read what npm writes
+  build asan attnscope_page_data  # first, because the browser tests read npm's output
   nice ./dev build asan >build/asan.out 2>&1 &
   asan=$!
   (page_unit_tests && browser_tests) >build/page.out 2>&1 &
@@ -37,13 +37,13 @@ test_all() {
   wait "$asan" || failed=yes
   cat build/asan.out
   [ -z "$failed" ] || exit 1
-  # OpenBLAS starts threads that may still start when a short run ends, which looks like a leak; attnscope needs one.
+  # OpenBLAS threads that are still starting when a short run ends look like a leak. attnscope needs only one.
   OPENBLAS_NUM_THREADS=1 run_suites asan
   fuzz_targets "${ATTNSCOPE_FUZZ_SECONDS:-3}"
   say "all tests passed"
 }
 
-# test_named NAME...: builds and runs what tools/dev/find_tests.py finds
+# test_named NAME...: builds and runs the tests found by tools/dev/find_tests.py
 test_named() {
   [ -e build/release/build.ninja ] || setup
   for name; do
@@ -56,7 +56,7 @@ LINES
   done
 }
 
-# run_found gtest PROGRAM FILTER | pytest FILE | vitest PROJECT FILE | ctest NAME
+# run_found gtest PROGRAM FILTER | pytest FILE | vitest PROJECT FILE | ctest NAME: runs a line of find_tests.py
 run_found() {
   case "$1" in
     gtest)
@@ -77,28 +77,28 @@ run_found() {
   esac
 }
 
-# run_suites PRESET [CTEST OPTION...]
+# run_suites PRESET [CTEST OPTION...]: runs the tests of a preset with ctest
 run_suites() {
   preset=$1
   shift
   say "tests, $preset"
   log=build/$preset-tests.log
   if ! ctest --test-dir "build/$preset" --output-on-failure -j "$jobs" --no-tests=error "$@" >"$log" 2>&1; then
-    # First the names of what failed, then what they printed.
+    # Shows the names of failed tests first, then their output.
     { sed -n '/% tests passed/,$p' "$log"; sed '/% tests passed/,$d; / Passed /d; /^ *Start /d' "$log"; } | what_failed "$log"
     exit 1
   fi
   grep -E 'tests passed|Total Test time' "$log" || true
-  # Tests that were skipped, each with its reason.
+  # Shows the skipped tests with their reasons.
   grep -A 100 'did not run' "$log" || true
   sed -n '/: Skipped$/{N;s/\n/ /p}' "build/$preset/Testing/Temporary/LastTest.log" | sed 's,.*tests/,tests/,' | sort -u
 }
 
-# npm_test NAME SCRIPT: of web/package.json
+# npm_test NAME SCRIPT: runs a script of web/package.json
 npm_test() {
   say "tests, $1"
   log=build/$1-tests.log
-  # NO_COLOR: some runners would color the log, and grep below would not find the lines.
+  # NO_COLOR, because grep below would not find lines in a colored log.
   if ! (cd web && NO_COLOR=1 npm run --silent "$2") >"$log" 2>&1; then
     grep -v ' ✓ ' "$log" | what_failed "$log"
     exit 1
@@ -106,13 +106,13 @@ npm_test() {
   grep -E '^ *Tests ' "$log" || true
 }
 
-# The page's types, and how it shapes data.
+# Checks the page's types and tests its data processing.
 page_unit_tests() { npm_test page test; }
 
-# The page in Chromium.
+# Tests the page in Chromium.
 browser_tests() { npm_test browser test:browser; }
 
-# run_pytest [PYTEST OPTION...]: tests of the installed package
+# run_pytest [PYTEST OPTION...]: tests the installed package
 run_pytest() {
   say "tests, python"
   log=build/python-tests.log
@@ -123,21 +123,21 @@ run_pytest() {
   tail -n 1 "$log"
 }
 
-# Whether the environments of the Python tests are there; says it where they cannot be made.
+# Creates the environments of the Python tests. Prints a note and returns 1 if that fails.
 has_packages() {
   venv build/wheel-tools tools/wheel_requirements.txt && venv build/packages tests/python/requirements.txt && return
-  say "no packages from PyPI (build/wheel-tools.log, build/packages.log): the Python package is not tested"
+  say "cannot install packages from PyPI (build/wheel-tools.log, build/packages.log): the Python package is not tested"
   return 1
 }
 
-# package_tests [PYTEST OPTION...]: with the module as built
+# package_tests [PYTEST OPTION...]: tests the Python package with the built module
 package_tests() {
   has_packages || return 0
   install_package build/packages build/wheel-tools
   run_pytest "$@"
 }
 
-# The wheel, first where only pip is installed, then beside everything that its tests compare it with.
+# Tests the wheel, first in an environment with only pip, then together with all packages that its tests compare with.
 test_wheel() {
   say "tests, wheel"
   log=build/wheel-tests.log
@@ -152,7 +152,7 @@ test_wheel() {
   run_pytest
 }
 
-# run_checks VENV NAME...: scripts tools/check_NAME.py, with the program as it is built
+# run_checks VENV NAME...: runs scripts tools/check_NAME.py on the built program
 run_checks() {
   python=$1/bin/python
   shift
@@ -167,7 +167,7 @@ run_checks() {
   done
 }
 
-# Needs PyPI: charts of reports in Altair, the cache shared with Hugging Face's libraries, and the wheel.
+# Tests that need PyPI: report charts in Altair, the cache shared with Hugging Face libraries, and the wheel.
 check_packages() {
   has_packages || return 0
   run_checks build/packages altair hub_cache
@@ -175,14 +175,14 @@ check_packages() {
   test_wheel
 }
 
-# Adapters and compressed models, opened by PEFT and transformers. Their environment takes 6 GB with PyPI's PyTorch.
+# Opens adapters and compressed models with PEFT and transformers. The environment takes 6 GB with PyTorch from PyPI.
 check_in_transformers() {
   if [ "$(df --output=avail -k build | tail -n 1)" -lt 20000000 ] && [ ! -e build/torch/.ready ]; then
     say "less than 20 GB free: compressed models are not tested in transformers"
     return 0
   fi
   if ! PIP_NO_CACHE_DIR=1 venv build/torch tests/python/torch_requirements.txt; then
-    say "no PyTorch from PyPI (build/torch.log): compressed models are not tested in transformers"
+    say "cannot install PyTorch from PyPI (build/torch.log): compressed models are not tested in transformers"
     rm -rf build/torch
     return 0
   fi
@@ -196,12 +196,12 @@ check_build_cost() {
   tail -n 1 "$log"
 }
 
-# fuzz_target SECONDS PROGRAM
+# fuzz_target SECONDS PROGRAM: runs one fuzz target
 fuzz_target() {
   name=$(basename "$2")
   name=${name#fuzz_}
   fuzz_log=build/asan/fuzz/$name.log
-  # New inputs go to a folder of their own, so that a run leaves the repository as it was.
+  # New inputs go to a separate folder, so that a run does not change the repository.
   mkdir -p "build/asan/fuzz/new/$name"
   if ! "$2" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
        -artifact_prefix="build/asan/fuzz/$name-" "build/asan/fuzz/new/$name" "fuzz/corpus/$name" >"$fuzz_log" 2>&1; then
@@ -211,23 +211,23 @@ fuzz_target() {
   echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$fuzz_log") inputs"
 }
 
-# fuzz_targets SECONDS [NAME]: one per core at a time
+# fuzz_targets SECONDS [NAME]: runs fuzz targets, one per core at a time
 fuzz_targets() {
   say "fuzzing, $1 s each"
   running= some=
   for program in build/asan/fuzz/fuzz_"${2:-}"*; do
     source=fuzz/$(basename "$program" | sed 's/^fuzz_//').cpp
-    [ -x "$program" ] && [ -e "$source" ] || continue  # not what an earlier build left
+    [ -x "$program" ] && [ -e "$source" ] || continue  # skips targets of earlier builds
     some=yes
     fuzz_target "$1" "$program" &
     running="$running $!"
     [ "$(echo $running | wc -w)" -lt "$jobs" ] || finish_fuzzing
   done
   finish_fuzzing
-  [ -n "$some" ] || { echo "./dev: no fuzz target begins with '${2:-}'"; exit 1; }
+  [ -n "$some" ] || { echo "./dev: no fuzz target starts with '${2:-}'"; exit 1; }
 }
 
-# Waits for the running targets also if one of them failed, so that no process stays behind.
+# Waits for all running targets, even if one of them has failed, so that no process is left running.
 finish_fuzzing() {
   failed=
   for process in $running; do
@@ -241,5 +241,5 @@ test_arm() {
   setup $arm64_packages $(arm64_rust_packages)
   build arm64 attnscope_tests
   run_suites arm64
-  say "all tests passed that can run in emulation"
+  say "all tests that can run in emulation passed"
 }

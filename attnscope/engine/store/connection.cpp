@@ -1,4 +1,4 @@
-// A run: what it finds in the store, and what it keeps there.
+// A run of a command: looking up stored items and saving new ones.
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +25,8 @@ std::string with_now(std::string sql) {
 Store::Connection::Connection(const std::string& path, Database::Access access, std::string version)
     : database_(path, access), version_(std::move(version)) {}
 
-/// The id of a row that is made where it is not there; both statements take the same texts.
+/// Returns the id of a row, which is inserted if it does not exist. Both statements bind the same
+/// texts.
 std::int64_t Store::Connection::id_of(std::string_view insert, std::string_view select,
                                       std::span<const std::string> texts) {
   for (const std::string_view sql : {insert, select}) {
@@ -33,7 +34,7 @@ std::int64_t Store::Connection::id_of(std::string_view insert, std::string_view 
     for (const std::string& text : texts) statement.bind(text);
     if (statement.step()) return statement.integer(0);
   }
-  refuse_damaged("a row that was just written is not there");
+  refuse_damaged("a row that was just written is missing");
 }
 
 void Store::Connection::begin(const StoredRun& run) {
@@ -80,7 +81,7 @@ void Store::Connection::begin(const StoredRun& run) {
     Statement found =
         database_.prepare("SELECT id, described FROM models WHERE path = ? AND description = ?");
     found.bind(model.path).bind(model.description);
-    if (!found.step()) refuse_damaged("a row that was just written is not there");
+    if (!found.step()) refuse_damaged("a row that was just written is missing");
     models_.push_back(found.integer(0));
     const bool as_described = found.text(1) == model.described;
     database_
@@ -105,8 +106,9 @@ void Store::Connection::begin(const StoredRun& run) {
 
 std::optional<StoredTensor> Store::Connection::known_tensor(const StoredFile& file,
                                                             const std::string& name) {
-  // The file's and the tensor's indexes lead to a hash, which the tables must confirm: where an
-  // index was damaged, it may be another tensor's, and other rows would be found by it.
+  // The indexes on files and tensors lead to a hash, which must be confirmed in the tables. A
+  // damaged index could return the hash of another tensor, and the lookup would find the wrong
+  // rows.
   const auto bind_key = [&](Statement& statement) {
     statement.bind(file.path)
         .bind(signed_bytes(file))
@@ -127,7 +129,7 @@ std::optional<StoredTensor> Store::Connection::known_tensor(const StoredFile& fi
   while (found.step()) {
     bind_key(confirmed);
     confirmed.bind(found.integer(0)).bind(found.text(1));
-    if (!confirmed.step()) refuse_damaged("a tensor's hash has changed");
+    if (!confirmed.step()) refuse_damaged("the hash of a tensor does not match");
     if (tensor.hash.empty() || confirmed.integer(0) > tensor.hashed_ns) {
       tensor.hash = found.text(1);
       tensor.hashed_ns = confirmed.integer(0);
@@ -158,7 +160,8 @@ std::vector<Outcome> Store::Connection::outcomes_of(std::int64_t item, const std
                         .skipped = statement.text(2),
                         .note = statement.text(3)});
   }
-  if (item_digest(inputs, outcomes) != digest) refuse_damaged("a stored row has changed");
+  if (item_digest(inputs, outcomes) != digest)
+    refuse_damaged("a stored row does not match its digest");
   return outcomes;
 }
 
@@ -192,8 +195,8 @@ void Store::Connection::save(const std::string& inputs, std::span<const Outcome>
       .run();
   const bool first = database_.changes() == 1;
   const auto item = find_item(inputs);
-  if (!item) refuse_damaged("a row that was just written is not there");
-  // Prepared once: an item may have thousands of rows.
+  if (!item) refuse_damaged("a row that was just written is missing");
+  // Prepared once, because an item may have thousands of rows.
   Statement insert = database_.prepare(
       "INSERT INTO outcomes (item, ordinal, head, fields, skipped, note) "
       "VALUES (?, ?, ?, ?, ?, ?)");
@@ -208,7 +211,8 @@ void Store::Connection::save(const std::string& inputs, std::span<const Outcome>
         .run();
   }
   for (const StoredPlace& place : places) record(*item, place);
-  // Counted though another process may have been faster: the count says what was computed here.
+  // Counted even if another process saved the item first: the column counts items computed by this
+  // run.
   database_.prepare("UPDATE runs SET computed = computed + 1 WHERE id = ?").bind(run_).run();
   transaction.commit();
 }
@@ -223,7 +227,7 @@ void Store::Connection::finish() {
 void Store::Connection::refuse_damaged(const std::string& what) const {
   throw Error(ErrorKind::format, {.file = database_.path(),
                                   .problem = "is damaged: " + what,
-                                  .hint = "name a new file, and rows are computed again"});
+                                  .hint = "pass a new file to recompute the rows"});
 }
 
 }  // namespace attnscope

@@ -1,4 +1,4 @@
-// The implementation of Store. For the sources of this folder only.
+// Implementation of Store, private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace attnscope {
 
-/// SQLite's numbers have a sign.
+/// SQLite integers are signed.
 inline std::int64_t signed_bytes(const StoredFile& file) {
   return static_cast<std::int64_t>(file.bytes);
 }
 
-/// One connection and its run. Not safe to use from several threads: callers hold mutex().
+/// One connection and its run. Not thread-safe: callers lock mutex().
 class Store::Connection {
  public:
   Connection(const std::string& path, Database::Access access, std::string version);
@@ -46,7 +46,7 @@ class Store::Connection {
     std::string digest;
   };
 
-  // run.cpp
+  // connection.cpp
   std::int64_t id_of(std::string_view insert, std::string_view select,
                      std::span<const std::string> texts);
   std::optional<Item> find_item(const std::string& inputs);
@@ -70,11 +70,11 @@ class Store::Connection {
   [[noreturn]] void refuse_damaged(const std::string& what) const;
 
   Database database_;
-  std::mutex mutex_;  // guards all the rest
+  std::mutex mutex_;  // guards all members below
   std::string version_;
-  bool whole_ = false;  // check_whole() has succeeded
+  bool whole_ = false;  // whether check_whole() has succeeded
   std::int64_t run_ = 0, analysis_ = 0, found_ = 0;
-  std::vector<std::int64_t> older_;   // ids of the run's analysis in older revisions
+  std::vector<std::int64_t> older_;   // ids of older revisions of the run's analysis
   std::vector<std::int64_t> models_;  // ids of the run's models
 };
 

@@ -19,14 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-/// How long to wait for another program to finish its own write.
+/// Time to wait for another process to finish its write.
 constexpr auto kPatience = 60s;
 
-/// Far above any row that is written here, far below what would exhaust the memory.
+/// Limit for strings and rows: far above any row of a store, far below the available memory.
 constexpr int kMaxBytes = 1 << 28;
 
-/// Why SQLite could not open a file, behind a colon. Where it may not make one, its own last error
-/// is that there is none.
+/// Returns why SQLite could not open a file, after a colon. If it may not create the file, its last
+/// system error is only that the file does not exist.
 std::string obstacle_to(const std::string& path, int system_error) {
   const std::string parent = fs::path(path).parent_path().string();
   const std::string folder = parent.empty() ? "." : parent;
@@ -118,11 +118,11 @@ std::optional<std::int64_t> Statement::optional_integer(int column) const {
 void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
 Database::Database(const std::string& path, Access access) : path_(path) {
-  // For reading and writing even where it is only read: a run that was killed leaves work undone,
-  // which has to be undone or done first. A file that is write-protected is opened for reading.
+  // Opens the file for reading and writing even for reads: recovery after a killed run needs to
+  // write. A write-protected file is opened for reading.
   const int flags = SQLITE_OPEN_READWRITE | (access == Access::create ? SQLITE_OPEN_CREATE : 0);
   sqlite3* database = nullptr;
-  // SQLite gives other meanings to a name that begins with a colon or "file:".
+  // SQLite gives special meaning to names that begin with a colon or "file:".
   const std::string name = path == ":memory:" || path.starts_with('/') ? path : "./" + path;
   const int code = sqlite3_open_v2(name.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   database_.reset(database);
@@ -131,7 +131,8 @@ Database::Database(const std::string& path, Access access) : path_(path) {
   sqlite3_extended_result_codes(database, 1);
   sqlite3_busy_timeout(database, static_cast<int>(std::chrono::milliseconds(kPatience).count()));
   sqlite3_limit(database, SQLITE_LIMIT_LENGTH, kMaxBytes);
-  // The file may come from anybody: its triggers do not run, its views call nothing that acts.
+  // The file is untrusted: its triggers do not run, and its views cannot call functions with side
+  // effects.
   sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -154,7 +155,7 @@ std::int64_t Database::last_row_id() const { return sqlite3_last_insert_rowid(da
 std::int64_t Database::changes() const { return sqlite3_changes64(database_.get()); }
 
 void Database::use_log() {
-  // SQLite does not wait here where another process does the same at the same time.
+  // SQLite does not wait here if another process changes the mode at the same time.
   const auto give_up = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
     const int code =
@@ -177,25 +178,25 @@ void Database::fail(int code) const {
     case SQLITE_NOMEM: throw std::bad_alloc();
     case SQLITE_FULL:
       stop(ErrorKind::io, path_, "the disk is full",
-           "make room and run again: finished rows are kept");
+           "free disk space and run again: finished rows are kept");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      stop(ErrorKind::io, path_, "another program keeps it locked",
-           "end it and run again: finished rows are kept");
+      stop(ErrorKind::io, path_, "is locked by another program",
+           "end that program and run again: finished rows are kept");
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      stop(ErrorKind::io, path_, "cannot be written", "allow writing to it and to its folder");
+      stop(ErrorKind::io, path_, "cannot be written", "allow writing to the file and its folder");
     case SQLITE_CANTOPEN:
       stop(ErrorKind::io, path_, "cannot be opened" + obstacle_to(path_, error), "");
     case SQLITE_IOERR:
       stop(ErrorKind::io, path_, "cannot be read or written" + cause,
-           "is there room on the disk? finished rows are kept");
+           "check the free disk space; finished rows are kept");
     case SQLITE_NOTADB:
-      stop(ErrorKind::format, path_, "is no SQLite file", "name another file, or a new one");
+      stop(ErrorKind::format, path_, "is not an SQLite database", "pass another file or a new one");
     default:
       stop(ErrorKind::format, path_, std::string("is damaged: ") + sqlite3_errmsg(database_.get()),
-           "name a new file, and rows are computed again");
+           "pass a new file to recompute the rows");
   }
 }
 
@@ -206,7 +207,7 @@ Transaction::~Transaction() {
   try {
     database_.execute("ROLLBACK");
   } catch (const std::exception&) {
-    // Some errors have ended it already.
+    // Some errors have already ended the transaction.
   }
 }
 

@@ -1,5 +1,5 @@
-// The only code that calls SQLite: connections, statements and transactions that clean up after
-// themselves, with SQLite's errors as Error. For the sources of this folder only.
+// The only code that calls SQLite: connections, statements and transactions that release their
+// resources and report errors as Error. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace attnscope {
 
 class Database;
 
-/// A prepared statement. Values are bound, never pasted into the text.
+/// A prepared statement. Values are bound, never inserted into the SQL text.
 class Statement {
  public:
   Statement& bind(std::string_view text);
@@ -26,14 +26,15 @@ class Statement {
     return value ? bind(*value) : bind(std::nullopt);
   }
 
-  /// Steps to the next row; false if there is none. Then the statement may be bound and run again.
+  /// Steps to the next row. Returns false if there is none; the statement may then be bound and run
+  /// again.
   bool step();
-  /// Runs to the end.
+  /// Runs the statement to its end.
   void run();
-  /// Skips the rest of the rows. Then the statement may be bound and run again.
+  /// Skips the remaining rows. The statement may then be bound and run again.
   void reset();
 
-  /// Columns of the row, from 0.
+  /// Columns of the current row, counted from 0.
   bool is_null(int column) const;
   std::int64_t integer(int column) const;
   std::string text(int column) const;
@@ -52,36 +53,37 @@ class Statement {
   int bound_ = 0;
 };
 
-/// One connection; for one thread at a time.
+/// One connection, for use by one thread at a time.
 class Database {
  public:
   enum class Access { existing, create };
 
-  /// Opens the file; `create` makes it if there is none. Nothing in the file is trusted. Throws
-  /// Error as fail() does.
+  /// Opens the file. `create` creates it if it does not exist. The contents of the file are
+  /// untrusted. Throws Error as fail() does.
   Database(const std::string& path, Access access);
-  /// A separate database in memory.
+  /// Returns a new database in memory.
   static Database in_memory() { return {":memory:", Access::create}; }
 
   const std::string& path() const { return path_; }
 
-  /// Runs statements without values or rows.
+  /// Runs statements that bind no values and return no rows.
   void execute(const char* sql);
   Statement prepare(std::string_view sql) const { return {*this, sql}; }
-  /// The single number that `sql` returns.
+  /// Returns the single number that `sql` selects.
   std::int64_t number(std::string_view sql) const;
   std::int64_t last_row_id() const;
-  /// Rows that the last statement changed.
+  /// Returns the number of rows that the last statement changed.
   std::int64_t changes() const;
 
-  /// Uses a write-ahead log instead of a journal: a commit is one write to the disk, and others can
-  /// read meanwhile. Keeps the journal if the file system does not support it.
+  /// Uses a write-ahead log instead of a journal: a commit is one write to the disk, and other
+  /// processes can read at the same time. Keeps the journal if the file system does not support a
+  /// log.
   void use_log();
-  /// Moves everything back into the one file, unless another process uses it.
+  /// Moves the log back into the database file, unless another process uses it.
   void drop_log() noexcept;
 
-  /// Throws SQLite's error: Error(io) for a full disk, a file that cannot be written, or one that
-  /// others keep locked; Error(format) for a file that is damaged or not a store.
+  /// Throws the error of an SQLite code. Error(io): the disk is full, or the file is not writable
+  /// or is locked by another process. Error(format): the file is damaged or not a store.
   [[noreturn]] void fail(int code) const;
 
  private:
@@ -93,13 +95,13 @@ class Database {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
-/// Rolled back unless it is committed.
+/// A transaction that is rolled back unless it is committed.
 class Transaction {
  public:
   enum class For { writing, reading };
 
-  /// `writing` takes the write lock at the start, so that it cannot fail halfway for lack of it.
-  /// `reading` sees the file as it is at its first read, whatever others write.
+  /// `writing` takes the write lock at the start, so that the transaction cannot fail later for
+  /// lack of it. `reading` sees the file as of its first read, whatever other processes write.
   explicit Transaction(Database& database, For purpose = For::writing) : database_(database) {
     database_.execute(purpose == For::writing ? "BEGIN IMMEDIATE" : "BEGIN");
   }

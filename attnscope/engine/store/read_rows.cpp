@@ -1,4 +1,5 @@
-// What a store holds, read back: whole, in the order in which it is printed, one place at a time.
+// Reads the rows of a store: completely checked, in the order in which they are printed, one place
+// at a time.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -11,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-/// SQL: where a matrix stands in the usual order.
+/// Returns SQL for the position of a matrix in the usual order.
 std::string usual_position() {
   std::string sql = "CASE matrix";
   for (std::size_t position = 0; position < kRoleNames.size(); ++position) {
@@ -22,23 +23,23 @@ std::string usual_position() {
 
 }  // namespace
 
-/// Digests tell that a row has changed, not that it is gone: a damaged page may be a sound page of
-/// fewer rows. But then others do not fit it: each table has an index, which SQLite compares with
-/// it row by row, and a place names rows of other tables. Reads the whole file.
+/// Checks the whole file. Digests detect a changed row, but not a missing one: a damaged page may
+/// be a valid page with fewer rows. Other data then contradicts it. SQLite compares each table with
+/// its index row by row, and places refer to rows of other tables.
 void Store::Connection::check_whole() {
   if (whole_) return;
   Statement pages = database_.prepare("PRAGMA integrity_check(1)");
   if (!pages.step() || pages.text(0) != "ok") {
-    refuse_damaged("its tables and indexes do not fit together");
+    refuse_damaged("its tables and indexes are inconsistent");
   }
   for (const std::string_view sql :
        {"PRAGMA foreign_key_check(places)", "PRAGMA foreign_key_check(analysed_models)"}) {
-    if (database_.prepare(sql).step()) refuse_damaged("what a row belongs to is gone");
+    if (database_.prepare(sql).step()) refuse_damaged("a row refers to a missing row");
   }
   whole_ = true;
 }
 
-/// Of a row of name, revision, command, parameters and digest.
+/// Returns the analysis in a row of name, revision, command, parameters and digest.
 StoredAnalysis Store::Connection::analysis_of(const Statement& row) const {
   const std::string parameters = row.text(3);
   StoredAnalysis analysis{.name = row.text(0),
@@ -46,7 +47,7 @@ StoredAnalysis Store::Connection::analysis_of(const Statement& row) const {
                           .command = row.text(2),
                           .parameters = parse_record(parameters, database_.path())};
   if (analysis_digest(analysis, parameters) != row.text(4)) {
-    refuse_damaged("an analysis has changed");
+    refuse_damaged("an analysis does not match its digest");
   }
   return analysis;
 }
@@ -69,7 +70,7 @@ std::vector<Store::SetEntry> Store::Connection::sets() {
     names.bind(set.id);
     while (names.step()) {
       if (digest_of_texts({names.text(0), names.text(1)}) != names.text(2)) {
-        refuse_damaged("a model's facts have changed");
+        refuse_damaged("a model's info does not match its digest");
       }
       set.models.push_back({.name = names.text(0), .finished = names.text(3)});
     }
@@ -77,7 +78,7 @@ std::vector<Store::SetEntry> Store::Connection::sets() {
   return sets;
 }
 
-/// Of the runs that placed the set's rows, each once.
+/// Returns the parameters of the runs that placed the rows of the set, without duplicates.
 std::vector<Record> Store::Connection::parameters_of(std::int64_t set) {
   Statement found = database_.prepare(
       "SELECT DISTINCT runs.command, runs.parameters, runs.digest FROM places "
@@ -86,7 +87,7 @@ std::vector<Record> Store::Connection::parameters_of(std::int64_t set) {
   std::vector<Record> parameters;
   while (found.step()) {
     if (digest_of_texts({found.text(0), found.text(1)}) != found.text(2)) {
-      refuse_damaged("a run's parameters have changed");
+      refuse_damaged("a run's parameters do not match their digest");
     }
     parameters.push_back(parse_record(found.text(1), database_.path()));
   }
@@ -102,7 +103,7 @@ void Store::Connection::for_each_rows(std::int64_t id,
   Statement analysis = database_.prepare(
       "SELECT name, revision, command, parameters, digest FROM analyses WHERE id = ?");
   analysis.bind(id);
-  if (!analysis.step()) refuse_damaged("a set of rows is not there");
+  if (!analysis.step()) refuse_damaged("a set of rows is missing");
   set.analysis = analysis_of(analysis);
   set.parameters = parameters_of(id);
 
@@ -114,7 +115,7 @@ void Store::Connection::for_each_rows(std::int64_t id,
   models.bind(id);
   while (models.step()) {
     if (digest_of_texts({models.text(3), models.text(4)}) != models.text(5)) {
-      refuse_damaged("a model's facts have changed");
+      refuse_damaged("a model's info does not match its digest");
     }
     model_ids.push_back(models.integer(0));
     set.models.push_back({.path = models.text(1),
@@ -124,7 +125,7 @@ void Store::Connection::for_each_rows(std::int64_t id,
   }
   begin(set);
 
-  // Sorted by light keys: what is long is looked up place by place.
+  // Sorts only short keys; the long columns are looked up one place at a time.
   const std::string order =
       set.parameters.size() > 1 ? usual_position() + ", position" : "position";
   Statement ordered = database_.prepare(
@@ -138,14 +139,14 @@ void Store::Connection::for_each_rows(std::int64_t id,
   ordered.bind(id);
   while (ordered.step()) {
     place.bind(ordered.integer(0));
-    if (!place.step()) refuse_damaged("a place is gone");
+    if (!place.step()) refuse_damaged("the location of a row is missing");
     const auto model = std::find(model_ids.begin(), model_ids.end(), place.integer(0));
     StoredRows rows{
         .layer = place.optional_integer(1), .matrix = place.text(2), .position = place.integer(3)};
     const std::string item = place.text(7);
     const bool audio = place_digest(id, place.integer(0), rows.layer, rows.matrix, rows.position,
                                     item) == place.text(4);
-    if (model == model_ids.end() || !audio) refuse_damaged("a place has changed");
+    if (model == model_ids.end() || !audio) refuse_damaged("the location of a row is inconsistent");
     rows.model = static_cast<std::size_t>(model - model_ids.begin());
     rows.outcomes = outcomes_of(place.integer(5), place.text(6), item);
     place.reset();

@@ -1,4 +1,5 @@
-// Where rows stand: which item is at which matrix of which model, and from which tensors it came.
+// Places of rows: which item belongs to which matrix of which model, and from which tensors it was
+// computed.
 #include <algorithm>
 #include <string>
 
@@ -29,7 +30,7 @@ void Store::Connection::drop_outdated_places(std::int64_t model, const StoredMod
     const bool has_layer = !layer || count == nullptr || *layer < *count;
     if (!same_file || !has_layer || !as_described) outdated.push_back(places.integer(0));
   }
-  // What is dropped on the word of a damaged row would be lost.
+  // Deleting places because of a damaged row would lose them, so the file is checked first.
   if (!outdated.empty()) check_whole();
   for (const std::int64_t place : outdated) drop_place(place);
 }
@@ -39,7 +40,7 @@ std::string Store::Connection::digest_of(const Item& item, const StoredPlace& pl
                       item.digest);
 }
 
-/// The places that rows put there take: the analysis' own, and those of its older revisions.
+/// Returns the ids of all places at this matrix, of the analysis and of its older revisions.
 std::vector<std::int64_t> Store::Connection::places_at(const StoredPlace& place) {
   std::vector<std::int64_t> analyses = older_;
   analyses.push_back(analysis_);
@@ -78,7 +79,7 @@ bool Store::Connection::is_recorded(const Item& item, const StoredPlace& place) 
                       tensors.integer(2) == wanted.file.modified_ns &&
                       tensors.integer(3) == wanted.file.changed_ns &&
                       tensors.text(4) == wanted.name && tensors.text(5) == wanted.hash;
-    // One that was hashed again is written, so that its hash is known from now on.
+    // A tensor that was hashed in this run is recorded, so that later runs know its hash.
     if (!same || wanted.fresh) return false;
   }
   return at == place.tensors.size();
@@ -137,7 +138,7 @@ std::int64_t Store::Connection::tensor_id(const StoredTensor& tensor) {
   Statement statement =
       database_.prepare("SELECT id FROM tensors WHERE file = ? AND name = ? AND hash = ?");
   statement.bind(file).bind(tensor.name).bind(tensor.hash);
-  if (!statement.step()) refuse_damaged("a row that was just written is not there");
+  if (!statement.step()) refuse_damaged("a row that was just written is missing");
   return statement.integer(0);
 }
 

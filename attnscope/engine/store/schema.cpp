@@ -14,21 +14,21 @@ constexpr const char* kTables = R"sql(
 CREATE TABLE runs (
   id         INTEGER PRIMARY KEY,
   started    TEXT NOT NULL,     -- UTC
-  finished   TEXT,              -- UTC; NULL: it was stopped, or is running
+  finished   TEXT,              -- UTC; NULL: stopped, or still running
   command    TEXT NOT NULL,
-  parameters TEXT NOT NULL,     -- JSON: what was asked
+  parameters TEXT NOT NULL,     -- JSON: as requested
   version    TEXT NOT NULL,     -- of attnscope
   process    INTEGER NOT NULL,
-  computed   INTEGER NOT NULL,  -- items that it computed
-  found      INTEGER,           -- items that were there, known when it has finished
+  computed   INTEGER NOT NULL,  -- number of items computed by the run
+  found      INTEGER,           -- number of items found in the store; set at the end
   digest     TEXT NOT NULL      -- XXH3 of command and parameters
 );
 CREATE TABLE analyses (
   id         INTEGER PRIMARY KEY,
   name       TEXT NOT NULL,     -- spectrum, mla, circuits, weights, similarity, ...
-  revision   INTEGER NOT NULL,  -- rises when the numbers change
-  command    TEXT NOT NULL,     -- that prints its rows
-  parameters TEXT NOT NULL,     -- JSON: all that decide the numbers
+  revision   INTEGER NOT NULL,  -- incremented when the results change
+  command    TEXT NOT NULL,     -- the command that prints its rows
+  parameters TEXT NOT NULL,     -- JSON: all that affect the results
   digest     TEXT NOT NULL,     -- XXH3 of the columns above
   UNIQUE (name, revision, parameters)
 );
@@ -36,15 +36,15 @@ CREATE TABLE models (
   id          INTEGER PRIMARY KEY,
   path        TEXT NOT NULL,    -- of the weights
   description TEXT NOT NULL,    -- config.json or layout file; empty for a tensor by name
-  described   TEXT NOT NULL,    -- XXH3 of that file when the model was last looked at
+  described   TEXT NOT NULL,    -- XXH3 of that file when the model was last opened
   UNIQUE (path, description)
 );
 CREATE TABLE analysed_models (
   id       INTEGER PRIMARY KEY,
   analysis INTEGER NOT NULL REFERENCES analyses,
   model    INTEGER NOT NULL REFERENCES models,
-  name     TEXT NOT NULL,       -- that its rows carry
-  facts    TEXT NOT NULL,       -- JSON: its entry of "models"
+  name     TEXT NOT NULL,       -- the name in its rows
+  facts    TEXT NOT NULL,       -- JSON: its entry in "models"
   digest   TEXT NOT NULL,       -- XXH3 of name and facts
   UNIQUE (analysis, model)
 );
@@ -53,7 +53,7 @@ CREATE TABLE files (
   path        TEXT NOT NULL,
   bytes       INTEGER NOT NULL,
   modified_ns INTEGER NOT NULL, -- since 1970
-  changed_ns  INTEGER NOT NULL, -- the same of its inode
+  changed_ns  INTEGER NOT NULL, -- change time of its inode
   UNIQUE (path, bytes, modified_ns, changed_ns)
 );
 CREATE TABLE tensors (
@@ -67,7 +67,7 @@ CREATE TABLE tensors (
 CREATE TABLE items (
   id       INTEGER PRIMARY KEY,
   analysis INTEGER NOT NULL REFERENCES analyses,
-  inputs   TEXT NOT NULL,       -- JSON: all that its rows depend on beside the analysis
+  inputs   TEXT NOT NULL,       -- JSON: all that its rows depend on, apart from the analysis
   run      INTEGER NOT NULL REFERENCES runs,
   finished TEXT NOT NULL,       -- UTC
   digest   TEXT NOT NULL,       -- XXH3 of inputs and outcomes
@@ -78,7 +78,7 @@ CREATE TABLE outcomes (
   ordinal INTEGER NOT NULL,
   head    INTEGER,              -- NULL: the whole matrix
   fields  TEXT NOT NULL,        -- JSON: the measures
-  skipped TEXT NOT NULL,        -- why there are none; empty where there are
+  skipped TEXT NOT NULL,        -- why there are no fields; empty if there are
   note    TEXT NOT NULL,
   PRIMARY KEY (item, ordinal)
 );
@@ -88,10 +88,10 @@ CREATE TABLE places (
   model    INTEGER NOT NULL REFERENCES models,
   layer    INTEGER,             -- NULL: a tensor by name
   matrix   TEXT NOT NULL,
-  position INTEGER NOT NULL,    -- among the matrices that were asked for
+  position INTEGER NOT NULL,    -- index among the requested matrices
   item     INTEGER NOT NULL REFERENCES items,
   run      INTEGER NOT NULL REFERENCES runs,
-  digest   TEXT NOT NULL        -- XXH3 of what the other columns stand for
+  digest   TEXT NOT NULL        -- XXH3 of the content of the other columns
 );
 CREATE UNIQUE INDEX place_of_item ON places (analysis, model, ifnull(layer, -1), matrix);
 CREATE TABLE place_tensors (
@@ -103,14 +103,15 @@ CREATE TABLE place_tensors (
 CREATE INDEX place_by_tensor ON place_tensors (tensor);
 )sql";
 
-// They belong to no version of the tables: whoever opens a store for writing makes them where they
-// are not. Each holds columns a second time that no digest holds, so that damage is seen.
+// These indexes are not part of the versioned tables: opening a store for writing creates them if
+// they are missing. Each duplicates columns that no digest covers, so that damage to them is
+// detected.
 constexpr const char* kLaterIndexes = R"sql(
 CREATE INDEX place_by_run ON places (analysis, run);
 CREATE INDEX model_by_description ON models (described);
 )sql";
 
-// What the views of rows have in common.
+// Columns shared by the views of rows.
 constexpr const char* kStoredRows = R"sql(
 CREATE VIEW stored_rows AS
 SELECT analyses.id AS "set", analyses.name AS analysis, analysed_models.name AS model,
@@ -158,7 +159,7 @@ void create_schema(Database& database) {
   database.execute(marks.c_str());
 }
 
-/// "table runs" → the text that made it.
+/// Maps names such as "table runs" to the SQL that created the object.
 using Objects = std::map<std::string, std::string>;
 
 Objects objects_of(const Database& database) {
@@ -188,23 +189,24 @@ bool is_empty(const Database& database) {
          database.number("SELECT count(*) FROM sqlite_schema") == 0;
 }
 
-/// Tables must be as they were made. Views may be another program's, and what a user has added is
-/// the user's.
+/// Checks that tables are exactly as created. Views may come from another version, and objects
+/// added by the user are ignored.
 void check_tables(const Database& database, const Objects& own) {
   if (database.number("PRAGMA application_id") != kApplicationId) {
     throw Error(ErrorKind::format, {.file = database.path(),
-                                    .problem = "is no store of attnscope",
-                                    .hint = "name another file, or a new one"});
+                                    .problem = "is not an attnscope store",
+                                    .hint = "pass another file or a new one"});
   }
   const std::int64_t version = database.number("PRAGMA user_version");
   const bool newer = version > kStoreVersion;
   if (newer || (0 < version && version < kStoreVersion)) {
-    throw Error(ErrorKind::unsupported,
-                {.file = database.path(),
-                 .problem = "is a store of version " + std::to_string(version) +
-                            ", and this attnscope knows " + std::to_string(kStoreVersion),
-                 .hint = newer ? "update attnscope, or name a new file"
-                               : "name a new file, and rows are computed again"});
+    throw Error(
+        ErrorKind::unsupported,
+        {.file = database.path(),
+         .problem = "is a store of version " + std::to_string(version) +
+                    ", and this attnscope supports version " + std::to_string(kStoreVersion),
+         .hint = newer ? "update attnscope or pass a new file"
+                       : "pass a new file to recompute the rows"});
   }
   const Objects found = objects_of(database);
   for (const auto& [object, sql] : own) {
@@ -214,13 +216,13 @@ void check_tables(const Database& database, const Objects& own) {
     if (version == kStoreVersion && same) continue;
     throw Error(ErrorKind::format,
                 {.file = database.path(),
-                 .problem = "is damaged: its " + object + " is not that of a store",
-                 .hint = "name a new file, and rows are computed again"});
+                 .problem = "is damaged: its " + object + " does not match the schema of a store",
+                 .hint = "pass a new file to recompute the rows"});
   }
 }
 
-/// Makes views and later indexes what this program would make. A user's table that has the name of
-/// a view stays.
+/// Makes views and later indexes match this program. A user's table with the name of a view is
+/// kept.
 void complete(Database& database, const Objects& own) {
   const auto lacking = [&](const Objects& found) {
     Objects objects;
@@ -232,7 +234,7 @@ void complete(Database& database, const Objects& own) {
   };
   if (lacking(objects_of(database)).empty()) return;
   Transaction transaction(database);
-  const Objects found = objects_of(database);  // another process may have been here
+  const Objects found = objects_of(database);  // another process may have changed them
   for (const auto& [object, sql] : lacking(found)) {
     const std::size_t kind_end = object.find(' ');
     if (found.contains(object)) {
@@ -250,7 +252,7 @@ void complete(Database& database, const Objects& own) {
 void check_schema(const Database& database) { check_tables(database, own_objects()); }
 
 void create_or_check_schema(Database& database) {
-  // A file of another program is looked at, never changed.
+  // A file of another program is read but never changed.
   if (is_empty(database)) {
     Transaction transaction(database);
     if (is_empty(database)) create_schema(database);

@@ -32,7 +32,8 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since_1970).count();
 }
 
-/// Of its bytes; of a source, of all that it reads and what is made of that.
+/// Returns the hash of a tensor's bytes. A tensor with a source (computed from others) is hashed
+/// with all that the source reads and its parameters.
 std::string tensor_hash(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
   checkpoint.need(tensor);
   const auto parts = all_bytes(tensor.view);
@@ -45,21 +46,21 @@ std::string tensor_hash(const Checkpoint& checkpoint, const CheckpointTensor& te
 StoredTensor hash_tensor(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
   StoredTensor hashed{
       .file = stored_file(checkpoint.files()[tensor.file]), .name = tensor.name, .fresh = true};
-  hashed.hashed_ns = now_ns();  // before it is read: a later change is a later change
+  hashed.hashed_ns = now_ns();  // taken before the read, so that later changes are detected
   hashed.hash = tensor_hash(checkpoint, tensor);
   checkpoint.check_intact(tensor);
   return hashed;
 }
 
-/// Whether its file alone says if it is still what was hashed. The path of a file elsewhere is that
-/// of a commit, which never changes, nor do the files beside it.
+/// Returns whether the identity of its file is enough to detect a change of the tensor. The path of
+/// a remote file belongs to a commit, which never changes.
 bool is_of_one_file(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
   if (checkpoint.is_in_memory()) return false;
   if (checkpoint.is_remote()) return true;
   return tensor.view.source == nullptr || checkpoint.files().size() == 1;
 }
 
-/// What the outcomes of an item depend on. `tensors`: those that it reads, in order.
+/// Returns the inputs of an item as text. `tensors`: those it reads, in order.
 std::string inputs_text(const ItemInputs& inputs, std::span<const StoredTensor> tensors) {
   Record named = inputs.facts();
   Value::List matrices;
@@ -94,7 +95,7 @@ StoredModel stored_model(const ModelSource& source) {
   return stored;
 }
 
-/// The right to work on one item, waited for while another thread has it.
+/// Exclusive right to compute one item. Waits while another thread has it.
 class StoredItems::Claim {
  public:
   Claim(StoredItems& items, const std::string& inputs) : items_(items), inputs_(inputs) {
@@ -127,14 +128,14 @@ std::vector<Outcome> StoredItems::get(const ItemInputs& inputs, std::vector<Stor
   const Claim claim(*this, text);
   if (auto found = store_.find(text, places)) return *std::move(found);
   std::vector<Outcome> outcomes = compute();
-  // What is kept must be of the bytes that were hashed.
+  // Stored outcomes must belong to the bytes that were hashed.
   for (std::size_t index = 0; index < tensors.size(); ++index) {
     const ItemInputs::Read& read = inputs.reads()[index];
     read.checkpoint->check_intact(*read.tensor);
     if (tensors[index].is_settled() && is_of_one_file(*read.checkpoint, *read.tensor)) continue;
     if (tensor_hash(*read.checkpoint, *read.tensor) != tensors[index].hash) {
       throw Error(ErrorKind::io, read.checkpoint->files()[read.tensor->file].path().string(),
-                  "the file was written to while it was read (is it still being written?)");
+                  "the file was written to while it was read (wait until it is complete)");
     }
   }
   store_.save(text, outcomes, places);

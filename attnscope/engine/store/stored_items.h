@@ -1,4 +1,4 @@
-// Looks work up in a store before computing it, and keeps new results there.
+// Looks up items in a store before computing them, and stores new results.
 #pragma once
 
 #include <condition_variable>
@@ -17,28 +17,27 @@
 
 namespace attnscope {
 
-/// The source as a store keeps it.
+/// Returns the record of a source in a store.
 StoredModel stored_model(const ModelSource& source);
 
-/// One run of a command that keeps its items.
+/// One run of a command that stores its items.
 class StoredItems {
  public:
   StoredItems(Store& store, const StoredRun& run);
 
-  /// The item's outcomes: from the store, or from `compute`, and then saved before this returns.
-  /// Waits while another thread works on an item with the same inputs. Safe to call from any
-  /// thread.
+  /// Returns the item's outcomes from the store, or from `compute`, and then saves them before it
+  /// returns. Waits while another thread computes an item with the same inputs. Thread-safe.
   std::vector<Outcome> get(const ItemInputs& inputs, std::vector<StoredPlace> places,
                            const std::function<std::vector<Outcome>()>& compute);
 
-  /// Whether the item's outcomes are in the store, as far as that can be said without reading its
+  /// Returns whether the store has the item's outcomes, as far as this is known without reading its
   /// matrices.
   bool holds(const ItemInputs& inputs);
 
-  /// A hash of all that the outcomes of an item depend on. Reads its matrices.
+  /// Returns a hash of everything that the outcomes of an item depend on. Reads its matrices.
   std::string hash_of(const ItemInputs& inputs);
 
-  /// The file of the store.
+  /// Path of the store file.
   const std::string& path() const { return store_.path(); }
 
   void finish() { store_.finish(); }
@@ -53,7 +52,7 @@ class StoredItems {
   Store& store_;
   std::mutex mutex_;
   std::condition_variable released_;
-  std::set<std::string> under_way_;  // inputs
+  std::set<std::string> under_way_;  // inputs of the items being computed
   std::map<const CheckpointTensor*, std::shared_future<StoredTensor>> tensors_;
 };
 

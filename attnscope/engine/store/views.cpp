@@ -8,12 +8,12 @@
 namespace attnscope {
 namespace {
 
-/// json_extract(…) of what `path` names in a column of stored_rows.
+/// Returns json_extract() of `path` in a JSON column of stored_rows.
 std::string json_column(std::string_view json, const std::string& path, const std::string& name) {
   return ",\n       json_extract(" + std::string(json) + ", '$." + path + "') AS \"" + name + '"';
 }
 
-/// A column for one key of a map (which may hold dots itself) or one position of a list.
+/// Returns a column for one key of a map (which may contain dots), or for one position of a list.
 std::string key_column(const std::string& outer_path, const Field& field, std::string_view key) {
   const std::string quoted_key =
       field.form == FieldForm::list ? '[' + std::string(key) + ']' : ".\"" + std::string(key) + '"';
@@ -21,8 +21,9 @@ std::string key_column(const std::string& outer_path, const Field& field, std::s
                      std::string(field.name) + '_' + std::string(key));
 }
 
-/// A column for each field; neighbours with keys that have columns of their own begin with these.
-/// They are whole only where a user chooses the keys, so that there may be others.
+/// Returns one column per field, or one column per key for fields with known keys. In a run of such
+/// fields, the key columns come first. If the user chooses the keys, the whole field follows,
+/// because there may be other keys.
 std::string field_columns(const std::string& outer_path, const std::vector<Field>& fields) {
   std::string sql;
   const auto add_whole = [&](const Field& field) {
@@ -43,7 +44,7 @@ std::string field_columns(const std::string& outer_path, const std::vector<Field
   return sql;
 }
 
-/// Which of the columns that stored_rows has say where the row stands.
+/// Returns the columns of stored_rows that locate a row.
 std::string place_columns(const RowKind& kind) {
   std::string sql;
   for (const Field& field : kind.place) {
@@ -65,7 +66,7 @@ std::string view_of(const RowKind& kind) {
   for (const auto parameter : kind.variant) {
     sql += json_column("parameters", std::string(parameter), std::string(parameter));
   }
-  // Rows that name their place themselves are none where nothing was computed.
+  // Rows that contain their location exist only if something was computed.
   const bool named_by_fields = kind.place.size() == 1;
   if (!named_by_fields) sql += ",\n       skipped, note";
   sql += "\nFROM stored_rows WHERE analysis = '" + name + "'";
@@ -86,7 +87,7 @@ std::vector<std::string> row_views() {
 
 namespace {
 
-/// The fields of a kind of rows that are means of each head's number of each sequence.
+/// Returns the fields of a kind of row that are means over sequences of one number per head.
 std::vector<const Field*> means_of(std::string_view kind) {
   std::vector<const Field*> means;
   for (const Field& field : find_row_kind(kind).fields) {
@@ -97,8 +98,9 @@ std::vector<const Field*> means_of(std::string_view kind) {
 
 constexpr const char* kPlace = R"("set", model, path, layer)";
 
-/// A row for each head of each sequence: an outcome holds them as arrays (sequences, heads), and
-/// its `matrix` is "sequences 5-9"; -1 stands for none. `more`: columns after the measures.
+/// Returns a SELECT with one row per head and sequence. An outcome stores arrays (sequences,
+/// heads), its `matrix` is "sequences 5-9", and -1 means no value. `more`: columns after the
+/// measures.
 std::string each_head(std::string_view analysis, std::string_view more = "") {
   const std::vector<const Field*> means = means_of(analysis);
   std::string sql =
@@ -132,7 +134,7 @@ std::string maps_view() {
              "       json_extract(parameters, '$.exclude_first_token') AS exclude_first_token");
 }
 
-/// Heads, and each layer as a whole, whose head is NULL.
+/// Returns the view `attention`: one row per head, and one per layer, whose head is NULL.
 std::string attention_view() {
   std::string nothing;
   for (std::size_t count = means_of("attention").size(); count > 0; --count) nothing += ", NULL";

@@ -14,14 +14,15 @@ namespace {
 
 using Open = std::vector<std::optional<std::int64_t>>;
 
-/// Tokens for the places after the first, one after the other.
+/// Adds the forced tokens for the positions after the first one, in order.
 void add_forced(const GenerationFile& file, const GenerationFile& config, Open& tokens) {
   constexpr const char* kKey = "forced_decoder_ids";
   const auto own = file.places(kKey);
   const auto places = own ? own : config.places(kKey);
   if (!places || places->empty() || places->front().at != 1) return;
   for (const GenerationFile::Place& place : *places) {
-    if (place.at != std::ssize(tokens)) file.refuse(kKey, "one token for each place from 1 on");
+    if (place.at != std::ssize(tokens))
+      file.refuse(kKey, "a list with one token per position, starting at 1");
     tokens.push_back(place.token);
   }
 }
@@ -33,13 +34,13 @@ std::int64_t token_of_language(const GenerationFile& file, const std::string& la
       if (const auto found = ids->find(name); found != ids->end()) return found->second;
     }
   }
-  file.refuse("language", "one of 'lang_to_id'");
+  file.refuse("language", "a key of 'lang_to_id'");
 }
 
 std::int64_t token_of_task(const GenerationFile& file, const std::string& task) {
   const auto ids = file.named_ids("task_to_id");
   const auto found = ids ? ids->find(task) : std::map<std::string, std::int64_t>::const_iterator();
-  if (!ids || found == ids->end()) file.refuse("task", "one of 'task_to_id'");
+  if (!ids || found == ids->end()) file.refuse("task", "a key of 'task_to_id'");
   return found->second;
 }
 
@@ -56,7 +57,7 @@ void add_task(const GenerationFile& file, Open& tokens) {
   if (!named) tokens.push_back(token_of_task(file, "transcribe"));
 }
 
-/// Texts of a decoder of sound have times between their words unless a token says that they do not.
+/// Adds or removes the no-timestamps token: audio models write timestamps unless it is present.
 void add_times(const GenerationFile& file, Open& tokens) {
   const auto without = file.number("no_timestamps_token_id");
   if (!without) return;

@@ -1,5 +1,5 @@
-// What a decoder's text begins with, where nobody gives one. Source: transformers 5.23,
-// WhisperGenerationMixin._retrieve_init_tokens() for decoders of sound.
+// Default prompt of a decoder. Reference: transformers 5.23,
+// WhisperGenerationMixin._retrieve_init_tokens() for audio models.
 #pragma once
 
 #include <span>
@@ -11,19 +11,20 @@
 namespace attnscope {
 
 struct DecoderPrompt {
-  /// The start token; of a decoder of sound the language, task and other tokens that its files
-  /// name. Empty where they say no start token.
+  /// The start token. For audio models also the language, task and other tokens that the files
+  /// name. Empty if the files do not name a start token.
   TokenIds tokens = {};
-  /// Those of which the likeliest after the start token is to be the second one, in place of the
-  /// one that stands there; ascending. Empty: the prompt is whole.
+  /// Language tokens, ascending. The most likely one after the start token replaces the second
+  /// token of the prompt. Empty: the prompt is complete.
   TokenIds languages = {};
 };
 
-/// Of generation_config.json beside the checkpoint, else of its config.json. Throws Error(format)
-/// where a key has another kind of value.
+/// Reads generation_config.json next to the checkpoint, or else config.json. Throws Error(format)
+/// if a key has a value of the wrong type.
 DecoderPrompt decoder_prompt(const Model& decoder);
 
-/// The prompt's tokens with the likeliest of its languages. `encoder_output`: of the one sound.
+/// Returns the prompt's tokens with the most likely of its languages. `encoder_output`: for the
+/// single audio input.
 TokenIds with_language(const ForwardPass& decoder, const DecoderPrompt& prompt,
                        const EncoderOutput& encoder_output, const Compute& compute);
 

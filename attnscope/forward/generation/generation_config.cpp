@@ -40,7 +40,7 @@ std::optional<std::int64_t> GenerationFile::number(const char* key) const {
 std::optional<std::string> GenerationFile::text(const char* key) const {
   const json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_string()) refuse(key, "a text");
+  if (!value->is_string()) refuse(key, "a string");
   return value->get<std::string>();
 }
 
@@ -88,7 +88,7 @@ std::optional<std::map<std::string, std::int64_t>> GenerationFile::named_ids(
     const char* key) const {
   const json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_object()) refuse(key, "a list of names with token ids");
+  if (!value->is_object()) refuse(key, "an object that maps names to token ids");
   std::map<std::string, std::int64_t> out;
   for (const auto& [name, id] : value->items()) out.emplace(name, number_of(id, key));
   return out;
@@ -97,7 +97,7 @@ std::optional<std::map<std::string, std::int64_t>> GenerationFile::named_ids(
 std::optional<std::vector<GenerationFile::Place>> GenerationFile::places(const char* key) const {
   const json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  constexpr const char* kExpected = "a list of pairs: a place and its token";
+  constexpr const char* kExpected = "a list of [position, token] pairs";
   if (!value->is_array()) refuse(key, kExpected);
   std::vector<Place> out;
   for (const json& pair : *value) {
@@ -122,7 +122,7 @@ const json* GenerationFile::find(const char* key) const {
 
 std::int64_t GenerationFile::number_of(const json& value, const char* key) const {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{kMaxSize}) {
-    refuse(key, "a whole number, not negative");
+    refuse(key, "a non-negative integer");
   }
   return value.get<std::int64_t>();
 }

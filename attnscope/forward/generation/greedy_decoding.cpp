@@ -16,14 +16,15 @@ using nlohmann::json;
 constexpr std::uint64_t kConfigLimitBytes = 10'000'000;
 constexpr const char* kKey = "eos_token_id";
 
-/// The ids of one file's value.
+/// Returns the ids in the value of one file.
 std::vector<std::int64_t> ids_of(const json& value, const std::string& file) {
   std::vector<std::int64_t> ids;
   const json list = value.is_array() ? value : json::array({value});
   for (const json& id : list) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() > std::uint64_t{kMaxSize}) {
-      throw Error(ErrorKind::format,
-                  {.file = file, .problem = "'eos_token_id' is no token id or list of token ids"});
+      throw Error(
+          ErrorKind::format,
+          {.file = file, .problem = "'eos_token_id' is not a token id or a list of token ids"});
     }
     ids.push_back(id.get<std::int64_t>());
   }
@@ -44,7 +45,7 @@ std::vector<std::int64_t> ids_in(const std::string& text, const std::string& fil
   return {};
 }
 
-/// The token after `all`, of which `text` holds the first ones.
+/// Returns the token after `all`, whose first tokens are cached in `text`.
 std::int64_t chosen_after(const ForwardPass& pass, KeyValueCache& text, const TokenIds& all,
                           const ChooseToken& choose, const Compute& compute) {
   if (!can_continue(pass.model().spec(), std::ssize(text.tokens()), std::ssize(all))) text.keep(0);

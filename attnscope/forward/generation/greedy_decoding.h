@@ -1,4 +1,4 @@
-// Text that a model writes: the likeliest token, again and again.
+// Greedy decoding: repeatedly appends the most likely token.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,34 @@
 
 namespace attnscope {
 
-/// Ids after which generated text ends: `eos_token_id`, a number or a list, of
-/// generation_config.json beside the checkpoint, else of its config.json, else the tokenizer's;
-/// none where nobody says. `tokenizer` may be null. Throws Error(format) where it is something
-/// else.
+/// Returns the ids that end generated text: `eos_token_id` (a number or a list) of
+/// generation_config.json next to the checkpoint, else of config.json, else of the tokenizer. Empty
+/// if none is specified. `tokenizer` may be null. Throws Error(format) if the value is neither a
+/// number nor a list of ids.
 std::vector<std::int64_t> end_tokens(const Model& model, const Tokenizer* tokenizer);
 
-/// The token that follows `text`, by its logits, which it may change.
+/// Chooses the token that follows `text` from its logits, which it may modify.
 using ChooseToken =
     std::function<std::int64_t(std::span<float> logits, std::span<const std::int64_t> text)>;
 
-/// The largest one; of equally large logits the smaller id.
+/// Returns the token with the largest logit. Ties go to the smaller id.
 std::int64_t most_likely_token(std::span<const float> logits);
 
 struct Generated {
   enum class Ended {
     by_count,
-    by_end_token,  // which is the last of `tokens`
-    by_context,    // the model has no positions for more
+    by_end_token,  // it is the last of `tokens`
+    by_context,    // the model has no more positions
   };
-  TokenIds tokens;  // after those of the prompt
+  TokenIds tokens;  // generated tokens, without the prompt
   Ended ended = Ended::by_count;
 };
 
-/// Up to `count` tokens after those of `text`, which is the cache of a prompt's run and has room
-/// for them; `first` is the one that follows, as its logits say. `choose`: most_likely_token()
-/// where it is empty. A step runs one token, but for those where can_continue() does not hold.
-/// `on_token` is called with each as soon as it is known. Throws what that throws, and as run() and
-/// logits() of the pass do.
+/// Generates up to `count` tokens after those of `text`, the cache of a prompt's run, which must
+/// have room for them. `first`: the first token, already chosen from the prompt's logits. `choose`:
+/// most_likely_token() if empty. A step runs one token, or the whole text if can_continue() is
+/// false. `on_token` is called with each token as soon as it is known. Throws like `on_token`,
+/// run() and logits().
 Generated generate_greedily(const ForwardPass& pass, KeyValueCache& text, std::int64_t first,
                             std::int64_t count, std::span<const std::int64_t> ends,
                             const std::function<void(std::int64_t)>& on_token,

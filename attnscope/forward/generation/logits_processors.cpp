@@ -10,7 +10,7 @@ namespace {
 
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 
-/// The value at a token's logit; a token that the head does not have changes nothing.
+/// Forbids a token. Tokens that the LM head does not have are ignored.
 void forbid(std::span<float> logits, std::int64_t token) {
   if (token >= 0 && token < std::ssize(logits))
     logits[static_cast<std::size_t>(token)] = kForbidden;
@@ -34,7 +34,7 @@ void punish_repeated(double penalty, std::span<const std::int64_t> text, std::sp
   }
 }
 
-/// Whether the text ends with these.
+/// Returns whether the text ends with these tokens.
 bool ends_with(std::span<const std::int64_t> text, std::span<const std::int64_t> run) {
   return text.size() >= run.size() &&
          std::equal(run.begin(), run.end(), text.end() - std::ssize(run));
@@ -72,7 +72,7 @@ GenerationRules generation_rules(const Model& model, TokenIds ends) {
   if (!out.start) out.start = config.number("decoder_start_token_id");
   if (!out.start) out.start = rules.number("bos_token_id");
   if (!out.start) out.start = config.number("bos_token_id");
-  // A text may end where it is to end.
+  // End tokens must stay allowed.
   std::erase_if(out.banned, [&](const TokenIds& run) {
     return run.size() == 1 &&
            std::find(out.ends.begin(), out.ends.end(), run.front()) != out.ends.end();

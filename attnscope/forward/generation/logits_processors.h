@@ -1,6 +1,6 @@
-// What an encoder-decoder's files say of the text that it writes, where each token is the likeliest
-// that they allow. Source: transformers 5.23, generate(do_sample=False, num_beams=1), the logits
-// processors of generation/logits_process.py.
+// Generation rules of encoder-decoders: each token is the most likely one that the rules allow.
+// Reference: transformers 5.23, generate(do_sample=False, num_beams=1) with the logits processors
+// of generation/logits_process.py.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,28 @@
 
 namespace attnscope {
 
-/// Tokens are counted with those of the decoder's prompt.
+/// Token counts include the decoder's prompt.
 struct GenerationRules {
-  std::optional<std::int64_t> start;          // with which a decoder's text begins
-  std::optional<std::int64_t> forced_first;   // the token after that
-  std::optional<std::int64_t> forced_last;    // the last token of as many as are asked for
-  TokenIds suppressed, suppressed_first;      // never written; not written first
-  std::vector<TokenIds> banned;               // runs of tokens that are not written
-  TokenIds ends;                              // after which the text is over
-  std::int64_t least = 0, least_written = 0;  // tokens before one of these may come
-  std::int64_t repeated = 0;                  // runs of so many tokens come once; 0: any may again
-  double penalty = 1;                         // of tokens that the text has
-  std::int64_t beams = 1;                     // which are not searched
-  bool times = false;                         // among a text's words, whose rules are not kept
+  std::optional<std::int64_t> start;          // decoder start token
+  std::optional<std::int64_t> forced_first;   // token after the start token
+  std::optional<std::int64_t> forced_last;    // last token at the maximum length
+  TokenIds suppressed, suppressed_first;      // never generated; not generated first
+  std::vector<TokenIds> banned;               // forbidden sequences of tokens
+  TokenIds ends;                              // tokens that end the text
+  std::int64_t least = 0, least_written = 0;  // minimum length before an end token
+  std::int64_t repeated = 0;                  // no n-gram of this size repeats; 0: no limit
+  double penalty = 1;                         // repetition penalty
+  std::int64_t beams = 1;                     // beams requested by the file; not searched
+  bool times = false;                         // text has timestamps; their rules are not applied
 };
 
-/// Of generation_config.json beside the checkpoint, else of its config.json. `ends`: see
-/// end_tokens(). Throws Error(format) where a key has another kind of value.
+/// Reads generation_config.json next to the checkpoint, or else config.json. `ends`: see
+/// end_tokens(). Throws Error(format) if a key has a value of the wrong type.
 GenerationRules generation_rules(const Model& model, TokenIds ends);
 
-/// Changes the logits of the token after `text`, of which the first `prompt` tokens were given and
-/// up to `most` are written: those of tokens that may not follow become −infinity.
+/// Applies the rules to the logits of the token after `text`: logits of forbidden tokens become
+/// −infinity. The first `prompt` tokens of the text were given; at most `most` tokens are
+/// generated.
 void apply_rules(const GenerationRules& rules, std::span<const std::int64_t> text,
                  std::int64_t prompt, std::int64_t most, std::span<float> logits);
 

@@ -31,7 +31,7 @@ class Reader : public TensorReader {
     if (spec_.architecture.has_mlp && !describes_mlp) {
       throw Error(ErrorKind::format, {.file = spec_.source,
                                       .problem = "describes no MLP",
-                                      .hint = "say \"mlp\": false of layers that have none"});
+                                      .hint = "set \"mlp\": false if its layers have no MLP"});
     }
     ForwardWeights out{.checkpoint = &model_.checkpoint()};
     read_stream(out);
@@ -47,7 +47,7 @@ class Reader : public TensorReader {
     if (spec_.head.rule.pooling == Pooling::none) {
       read_head(out);
     } else {
-      out.no_head = "its head reads a whole sequence at once";
+      out.no_head = "its head pools the whole sequence";
       out.pooled = read_pooled_head(*this);
     }
     return out;
@@ -58,7 +58,7 @@ class Reader : public TensorReader {
     const StreamSpec& stream = spec_.stream;
     const EmbeddingRule& rule = stream.embedding;
     const std::int64_t width = spec_.dimensions.width, own_width = stream.embedding_width;
-    // OPT's positions are added after the projection, ALBERT's before it.
+    // OPT adds positions after the projection, ALBERT before it.
     const std::int64_t sum_width = rule.projects_tokens ? width : own_width;
     if (stream.audio) {
       out.audio = read_audio_weights(*this, *stream.audio);
@@ -71,8 +71,9 @@ class Reader : public TensorReader {
       return;
     }
     if (rule.tokens.empty()) {
-      throw Error(ErrorKind::unsupported,
-                  {.file = spec_.source, .problem = "does not say which tensor is the embedding"});
+      throw Error(
+          ErrorKind::unsupported,
+          {.file = spec_.source, .problem = "does not name the tensor of the token embedding"});
     }
     out.tokens = token_table(own_width);
     if (out.tokens.rows == 0) {
@@ -94,7 +95,7 @@ class Reader : public TensorReader {
     }
   }
 
-  /// Where only the output head is stored and both are tied, it is the embedding too.
+  /// If both are tied and only the LM head is stored, it serves as the embedding.
   RowTable token_table(std::int64_t width) const {
     const std::string name = model_.prefix() + spec_.stream.embedding.tokens;
     if (model_.checkpoint().find(name) != nullptr || !spec_.tied) return table(name, width);
@@ -102,7 +103,8 @@ class Reader : public TensorReader {
     return table(head == nullptr ? name : head->name, width);
   }
 
-  /// What a masked-language model has before its vocabulary, or the reason why it is not there.
+  /// Reads the transform before the LM head of masked-language models. Returns why it is missing,
+  /// or an empty string.
   std::string head_transform(HeadWeights& head, std::int64_t width) {
     const HeadRule& rule = spec_.head.rule;
     if (rule.dense.empty()) {
@@ -136,13 +138,13 @@ class Reader : public TensorReader {
     if (weight == nullptr && rule.needed && !rule.weight.empty()) {
       out.no_head = model_.find(rule.weight.front()).missing;
     } else if (weight == nullptr) {
-      out.no_head = "the files hold no output head, and none is tied to the embedding";
+      out.no_head = "the files contain no LM head, and it is not tied to the embedding";
     } else {
       out.no_head = head_transform(head, spec_.dimensions.width);
     }
     if (!out.no_head.empty()) return;
 
-    // With OPT's last projection, the head reads E numbers; with ALBERT's transform, too.
+    // The LM head has E inputs with OPT's last projection and with ALBERT's transform.
     const bool narrow = head.dense != nullptr || out.last_projection != nullptr;
     const std::int64_t inputs = narrow ? spec_.stream.embedding_width : spec_.dimensions.width;
     RowTable rows = table(weight->name, inputs);
@@ -152,10 +154,10 @@ class Reader : public TensorReader {
       return;
     }
     TensorMatrix matrix = whole_matrix(weight->view);
-    // Some heads are padded to more rows than there are tokens.
+    // Some LM heads are padded to more rows than there are tokens.
     matrix.rows = std::min(rows.rows, spec_.dimensions.vocabulary.value_or(rows.rows));
     matrix.block_rows = matrix.rows;
-    // Few passes want logits: the head is decoded where they do.
+    // Few passes need logits, so the LM head is decoded only when it is used.
     auto bias = head_bias(matrix.rows, out.no_head);
     if (!out.no_head.empty()) return;
     rows.rows = matrix.rows;
@@ -164,7 +166,7 @@ class Reader : public TensorReader {
     out.head = std::move(head);
   }
 
-  /// `missing`: set to the reason where one is needed and not there.
+  /// Reads the bias of the LM head. `missing`: receives the reason if a required bias is missing.
   std::vector<float> head_bias(std::int64_t rows, std::string& missing) const {
     const HeadRule& rule = spec_.head.rule;
     if (const CheckpointTensor* bias = model_.checkpoint().find_first(rule.bias)) {
@@ -215,7 +217,7 @@ ForwardWeights ForwardWeights::read(const Model& model, bool copy_weights, const
 }
 
 std::uint64_t forward_weights_bytes(const Model& model) {
-  std::map<std::pair<const CheckpointTensor*, Role>, std::uint64_t> bytes_of;  // shared ones once
+  std::map<std::pair<const CheckpointTensor*, Role>, std::uint64_t> bytes_of;  // shared: once
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     for (const Role role : kProjections) {
       const Weight& weight = model.weight(layer, role);

@@ -227,7 +227,7 @@ LayerWeights LayerReader::read(std::int64_t layer) {
                        .table = table_under_prefix(value.table, spec_.dimensions.width)};
     const RowTable& table = out.value_embedding->table;
     if (table.tensor != nullptr && table.rows < tokens_) {
-      refuse("'" + table.tensor->name + "' has fewer rows than there are tokens", layer);
+      refuse("'" + table.tensor->name + "' has fewer rows than the model has tokens", layer);
     }
   }
   if (spec.input) {
@@ -269,7 +269,7 @@ PerLayerInputWeights LayerReader::read_own_input(const PerLayerInputSpec& spec,
                            .projection_norm = norm(spec.projection_norm, 0, spec.width),
                            .norm = norm(spec.norm, layer, width)};
   if (out.table.rows < tokens_) {
-    refuse("'" + out.table.tensor->name + "' has fewer rows than there are tokens", layer);
+    refuse("'" + out.table.tensor->name + "' has fewer rows than the model has tokens", layer);
   }
   out.table.first_col = layer * spec.width;
   out.table.cols = spec.width;
@@ -305,7 +305,7 @@ ConvolutionWeights LayerReader::read_convolution(const ConvolutionSpec& spec,
                     .col_stride = tensor.view.stride(2),
                     .block_rows = width};
   if (tensor.view.stride(1) != spec.kernel * taps.col_stride) {
-    refuse("'" + name + "' is not stored row by row", layer);
+    refuse("'" + name + "' is not stored in row-major order", layer);
   }
   const CheckpointTensor* bias = model_.checkpoint().find_first(bias_names(name));
   std::vector<float> of_outputs;

@@ -1,4 +1,4 @@
-// The weights of one layer, as a forward pass reads them of a checkpoint.
+// Reader of the weights of one layer for a forward pass.
 #pragma once
 
 #include <cstdint>
@@ -16,41 +16,41 @@ namespace attnscope {
 
 class LayerReader : TensorReader {
  public:
-  /// `tokens`: that the embedding has rows for. See TensorReader for the rest.
+  /// `tokens`: rows of the embedding. Other parameters: see TensorReader.
   LayerReader(const Model& model, bool copy_weights, std::int64_t tokens, const Compute& compute)
       : TensorReader(model, copy_weights, compute),
         score_biases_(model, copy_weights, compute),
         mixers_(model, copy_weights, compute),
         tokens_(tokens) {}
 
-  /// Layers are read in order: one that shares weights with an earlier one gets the same. Throws as
-  /// TensorReader does.
+  /// Reads a layer. Layers must be read in order: a layer that shares weights with an earlier one
+  /// gets the same objects. Throws like TensorReader.
   LayerWeights read(std::int64_t layer);
 
-  /// Of a model that is the cross attention of a decoder's layers.
+  /// Reads the cross-attention of a decoder layer. The model must be the cross-attention stack.
   CrossWeights read_cross(std::int64_t layer);
 
  private:
-  /// Of projections stacked by rows. Null where the architecture has none of them.
+  /// Reads projections, stacked by rows. Null if the architecture has none of them.
   SharedLinear projections(std::int64_t layer, std::span<const Role> roles);
-  /// A layer whose architecture has biases is not computed without them.
+  /// Throws if the architecture requires this bias, because results without it would be wrong.
   void require_none(std::int64_t layer, Role role, const Weight& weight) const;
-  /// The norm of a layer's queries or keys: gains of all heads, one after another, where each head
-  /// has its own.
+  /// Reads the norm of a layer's queries or keys. If each head has its own gains, they are
+  /// concatenated.
   OptionalNorm head_norm(std::int64_t layer, Role role) const;
-  /// Their own matrices are only located: each must be there.
+  /// Reads an MoE layer. The matrices of its experts are only located; each must exist.
   ExpertWeights read_experts_of(std::int64_t layer, const ExpertSpec& spec);
-  /// What the attention has, or what stands in its place.
+  /// Reads the attention, or the mixer that replaces it.
   void read_mixing(std::int64_t layer, LayerWeights& out);
   MlaWeights read_mla_weights(std::int64_t layer, const MlaSpec& spec);
   IndexerWeights read_indexer(std::int64_t layer, const IndexerSpec& spec) const;
   std::string name_in(std::int64_t layer, const std::string& pattern) const;
-  /// Of any shape with as many values as there are experts: Ernie's is (1, E).
+  /// Reads a tensor of any shape with one value per expert: Ernie's is (1, E).
   std::vector<float> choice_bias(std::int64_t layer, const ExpertSpec& spec) const;
   void read_expert_norms(std::int64_t layer, const ExpertNorms& norms, ExpertWeights& out) const;
   PerLayerInputWeights read_own_input(const PerLayerInputSpec& spec, std::int64_t layer) const;
   float output_factor(std::int64_t layer, const std::string& pattern) const;
-  /// (D,); empty where the pattern is.
+  /// Returns (D,), or nothing if the pattern is empty.
   std::vector<float> factors(std::int64_t layer, const std::string& pattern) const;
   ConvolutionWeights read_convolution(const ConvolutionSpec& spec, std::int64_t layer) const;
 

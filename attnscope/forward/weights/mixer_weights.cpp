@@ -8,7 +8,7 @@
 namespace attnscope {
 namespace {
 
-/// A run of outputs of a matrix that occurs once in each of several groups of `group` outputs.
+/// Returns `count` outputs, starting at `first`, of each of several groups of `group` outputs.
 TensorMatrix part_of_groups(const TensorView& tensor, std::int64_t groups, std::int64_t group,
                             std::int64_t first, std::int64_t count) {
   const std::int64_t step = tensor.stride(0);
@@ -22,7 +22,8 @@ TensorMatrix part_of_groups(const TensorView& tensor, std::int64_t groups, std::
           .block_stride = group * step};
 }
 
-/// Of each group its runs of these sizes, in order; run after run, each of all groups.
+/// Splits each group into runs of these sizes. Adds the first run of all groups, then the second
+/// one, and so on.
 void add_runs(std::vector<TensorMatrix>& parts, const TensorView& tensor, std::int64_t groups,
               const std::vector<std::int64_t>& sizes) {
   std::int64_t group = 0, first = 0;

@@ -1,4 +1,4 @@
-// What a forward pass reads of layers that do not attend.
+// Weights of layers without attention.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace attnscope {
 
-/// y(t, c) = Σ_j tap(j, c) x(t − kernel + 1 + j, c) + bias(c); before the text, x is 0.
+/// Causal convolution y(t, c) = Σ_j tap(j, c) x(t − kernel + 1 + j, c) + bias(c). x is 0 before the
+/// text.
 struct CausalConvolution {
   std::int64_t kernel = 1, channels = 0;
   std::vector<float> taps;  // (kernel, channels)
@@ -21,34 +22,34 @@ struct CausalConvolution {
 
 struct DeltaNetWeights {
   DeltaNetSpec spec;
-  /// To queries, keys and values of all heads, their gates, and the numbers b and a of each value
-  /// head.
+  /// Projection to queries, keys and values of all heads, their gates, and the values b and a of
+  /// each value head.
   SharedLinear input;
-  CausalConvolution convolution;  // of queries, keys and values
-  std::vector<float> rates;       // exp(A_log), of each value head
+  CausalConvolution convolution;  // convolution of queries, keys and values
+  std::vector<float> rates;       // exp(A_log), one per value head
   std::vector<float> rate_bias;   // dt_bias
-  NormWeights norm;               // of what a head gives
+  NormWeights norm;               // norm of each head's output
 };
 
 struct ShortConvolutionWeights {
-  SharedLinear input;  // to b, c and x, (3 D, D)
+  SharedLinear input;  // projection to b, c and x, (3 D, D)
   CausalConvolution convolution;
 };
 
-/// One of these.
+/// Weights of a mixer: exactly one of the two kinds.
 struct MixerWeights {
   std::optional<DeltaNetWeights> delta_net;
   std::optional<ShortConvolutionWeights> short_convolution;
-  SharedLinear output;  // back to the stream
+  SharedLinear output;  // output projection to the residual stream
 };
 
-// The weights of a layer that does not attend, as a forward pass reads them of a checkpoint.
+// Reader of the weights of a layer without attention.
 
 class MixerReader : TensorReader {
  public:
   using TensorReader::TensorReader;
 
-  /// Throws as TensorReader does.
+  /// Throws like TensorReader.
   std::shared_ptr<const MixerWeights> read(std::int64_t layer, const MixerSpec& spec) const;
 
  private:
@@ -59,7 +60,7 @@ class MixerReader : TensorReader {
   const CheckpointTensor& matrix(std::int64_t layer, const std::string& name, std::int64_t outputs,
                                  std::int64_t inputs) const;
   SharedLinear stacked(const std::vector<TensorMatrix>& parts, std::vector<float> bias) const;
-  /// One whole matrix, with its bias if the file has one. `biased`: it must.
+  /// Reads one matrix, with its bias if the file has one. `biased`: the bias is required.
   SharedLinear whole(std::int64_t layer, const std::string& name, std::int64_t outputs,
                      std::int64_t inputs, bool biased) const;
   std::vector<float> bias_of(std::int64_t layer, const std::string& weight, std::int64_t size,
@@ -69,7 +70,7 @@ class MixerReader : TensorReader {
                                 std::int64_t kernel, bool biased) const;
 };
 
-/// What copies of these layers' matrices take in memory, in bytes.
+/// Returns the memory for copies of these layers' matrices, in bytes.
 std::uint64_t mixer_weights_bytes(const Model& model);
 
 }  // namespace attnscope

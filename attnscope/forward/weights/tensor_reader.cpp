@@ -13,7 +13,7 @@ void TensorReader::refuse(const std::string& problem, std::optional<std::int64_t
   throw Error(ErrorKind::format, {.file = model_.checkpoint().main_file().string(),
                                   .layer = layer,
                                   .problem = verbatim(problem),
-                                  .hint = "a forward pass reads it"});
+                                  .hint = "needed to run the model"});
 }
 
 const CheckpointTensor& TensorReader::need(const Site& site,
@@ -46,11 +46,12 @@ std::vector<float> TensorReader::values(const CheckpointTensor& tensor) const {
 
 namespace {
 
-/// rms_norm() adds the offset itself, as Gemma does; layer_norm() takes gains as they are to be.
+/// Adds the offset to the gains of a LayerNorm. rms_norm() adds the offset itself, as in Gemma, but
+/// layer_norm() expects complete gains.
 void whole_gain(NormWeights& norm) {
   if (norm.spec.kind != NormKind::layer) return;
   for (float& gain : norm.gain) gain += static_cast<float>(norm.spec.gain_offset);
-  norm.spec.gain_offset = 0;  // whoever reads the gains adds it no second time
+  norm.spec.gain_offset = 0;  // the offset must not be added twice
 }
 
 }  // namespace
@@ -105,7 +106,7 @@ bool TensorReader::copies(const std::vector<TensorMatrix>& parts) const {
 
 SharedLinear TensorReader::make_linear(std::vector<TensorMatrix> parts, std::vector<float> bias,
                                        bool copied) const {
-  std::vector<std::span<const std::byte>> bytes;  // of all at once: they may lie in one tensor
+  std::vector<std::span<const std::byte>> bytes;  // requested together: they may be in one tensor
   for (const TensorMatrix& part : parts) {
     const auto own = byte_ranges(part);
     bytes.insert(bytes.end(), own.begin(), own.end());
@@ -134,7 +135,8 @@ TensorMatrix TensorReader::rows_of(const CheckpointTensor& tensor) const {
   if (view.shape.size() == 2) return whole_matrix(view);
   std::int64_t cols = 1;
   for (std::size_t axis = view.shape.size(); axis-- > 1;) {
-    if (view.stride(axis) != cols) refuse("'" + tensor.name + "' is not stored row by row", {});
+    if (view.stride(axis) != cols)
+      refuse("'" + tensor.name + "' is not stored in row-major order", {});
     cols *= view.shape[axis];
   }
   return {.tensor = view,
@@ -147,7 +149,7 @@ TensorMatrix TensorReader::rows_of(const CheckpointTensor& tensor) const {
 Matrix<float> TensorReader::rows_of_width(const CheckpointTensor& tensor, std::int64_t cols) const {
   const std::int64_t count = tensor.view.element_count();
   if (count % cols != 0 || tensor.view.shape.back() != cols) {
-    refuse("'" + tensor.name + "' has no rows of " + std::to_string(cols), {});
+    refuse("'" + tensor.name + "' does not consist of rows of size " + std::to_string(cols), {});
   }
   std::vector<float> all;
   if (tensor.view.shape.size() == 1) {

@@ -1,4 +1,4 @@
-// Tensors of a checkpoint as a forward pass wants them, each checked.
+// Reader of the tensors of a checkpoint for a forward pass, with checks.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace attnscope {
 
-/// Throws Error(format) for what is missing or has another shape, Error(unsupported) for a dtype
-/// that is not decoded.
+/// Throws Error(format) if a tensor is missing or has another shape, Error(unsupported) for a dtype
+/// that cannot be decoded.
 class TensorReader {
  public:
-  /// All must outlive it. `copy_weights`: see ForwardWeights::read().
+  /// All arguments must outlive this object. `copy_weights`: see ForwardWeights::read().
   TensorReader(const Model& model, bool copy_weights, const Compute& compute)
       : model_(model), spec_(model.spec()), copy_(copy_weights), compute_(compute) {}
 
@@ -24,32 +24,34 @@ class TensorReader {
                                std::optional<std::int64_t> layer = std::nullopt) const;
   void check_dtype(const CheckpointTensor& tensor) const;
 
-  /// All values, row by row.
+  /// Returns all values, row by row.
   std::vector<float> values(const TensorMatrix& matrix) const;
   std::vector<float> values(const CheckpointTensor& tensor) const;
   float scalar(const ScalarSite& site) const;
-  /// All of a tensor with more axes as a matrix whose rows are its first one's.
+  /// Returns a tensor with any number of axes as a matrix, with the first axis as rows.
   TensorMatrix rows_of(const CheckpointTensor& tensor) const;
-  /// All values as rows of so many columns.
+  /// Returns all values as rows of `cols` columns.
   Matrix<float> rows_of_width(const CheckpointTensor& tensor, std::int64_t cols) const;
 
-  /// (size,); with no layer, the norm's name is a full name.
+  /// Reads a norm of this size. Without a layer, the norm's name is a full tensor name.
   OptionalNorm norm(const std::optional<NormSpec>& norm, std::optional<std::int64_t> layer,
                     std::int64_t size) const;
   NormWeights norm_of_shape(const NormSpec& norm, std::optional<std::int64_t> layer,
                             const Shape& shape) const;
 
-  /// (any, cols), by its full name, or by its name under the prefix; none where that is empty.
+  /// Returns a table (any, cols), by full name or by the name after the prefix. Empty if the name
+  /// is empty.
   RowTable table(const std::string& name, std::int64_t cols) const;
   RowTable table_under_prefix(const std::string& name, std::int64_t cols) const;
 
-  /// A copy in memory needs no decoding and is as large as the file only where that is float32.
+  /// Returns whether the parts are copied to memory. Only for float32 (and float64) files is a copy
+  /// no larger than the file.
   bool copies(const std::vector<TensorMatrix>& parts) const;
   SharedLinear make_linear(std::vector<TensorMatrix> parts, std::vector<float> bias,
                            bool copied) const;
-  /// A linear layer that is no projection, its bias beside it where the file has one.
+  /// Reads a linear layer that is not a projection of the model, with its bias if the file has one.
   SharedLinear linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) const;
-  /// Its bias, by the usual names; empty where the file has none.
+  /// Reads the bias of a layer by its usual names. Empty if the file has none.
   std::vector<float> bias_of(const std::string& name, std::int64_t outputs) const;
 
   const Model& model() const { return model_; }

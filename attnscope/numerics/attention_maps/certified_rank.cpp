@@ -20,7 +20,7 @@ namespace {
 
 using kernels::kSketch;
 
-/// The columns of (rows, kSketch) become orthonormal; those that depend on others become zero.
+/// Orthonormalizes the columns of (rows, kSketch). Columns that depend on others become zero.
 void orthonormalize_few(std::size_t rows, double* columns) {
   const auto inner = [&](std::size_t a, std::size_t b) {
     double sum = 0;
@@ -29,10 +29,10 @@ void orthonormalize_few(std::size_t rows, double* columns) {
     }
     return sum;
   };
-  constexpr double kDependent = 1e-20;  // of the squared length
+  constexpr double kDependent = 1e-20;  // relative to the squared length
   for (std::size_t own = 0; own < kSketch; ++own) {
     const double before = inner(own, own);
-    // Twice is enough: Giraud et al. 2005.
+    // Two passes are enough: Giraud et al. 2005.
     for (int turn = 0; turn < 2; ++turn) {
       for (std::size_t other = 0; other < own; ++other) {
         const double share = inner(own, other);
@@ -50,18 +50,18 @@ void orthonormalize_few(std::size_t rows, double* columns) {
 
 using kernels::kTile;
 
-/// Smaller matrices are reduced as soon as they are looked at.
+/// Smaller matrices are reduced completely at once.
 constexpr std::int64_t kBoundedFrom = 384;
 
-/// How many directions are likely to prove a rank, 0 where none would be worth their time, from
-/// what kSketch of them say. Tried on the maps of trained models.
+/// Returns how many directions are likely to prove a rank, judged from kSketch directions. 0 if no
+/// number would pay off. Tuned on the maps of trained models.
 std::size_t promising_width(std::size_t n, const LeadingDirections& few, double threshold) {
   if (few.values.empty()) return 0;
   const double share = few.captured(), allowed = 1 - threshold;
   if (1 - share <= 1.4 * allowed) return kTile;
-  // A product with a twentieth of n columns costs about a tenth of all values.
+  // A product with n / 20 columns costs about a tenth of computing all values.
   const std::size_t width = std::clamp<std::size_t>(n / 21 / kTile, 2, 5) * kTile;
-  // The values that follow lie below the last, which is itself too small yet.
+  // Later values are below the last one, which is itself too small.
   const double last = few.values.back() / few.energy;
   const double hoped_for = share + 0.6 * static_cast<double>(width) * last;
   const double wanted = std::min(1.0, 1.075 * deciding_share(threshold));
@@ -146,7 +146,7 @@ RankOrValues energy_rank_or_values(MatrixView<const float> matrix, double thresh
   const double largest = std::max(extents.below, extents.above);
   if (largest == 0) return {.rank = 0};
   const bool lower = extents.above == 0;
-  std::size_t width = 0;  // of a subspace that is likely to decide
+  std::size_t width = 0;  // width of a subspace that is likely to decide
   double energy = 0;
   if (matrix.rows >= kBoundedFrom) {
     const LeadingDirections first = sketch(matrix, lower, compute);
@@ -158,7 +158,7 @@ RankOrValues energy_rank_or_values(MatrixView<const float> matrix, double thresh
   }
   compute.check_stop();
   const int exponent = scale_exponent(largest);
-  const double scale = std::ldexp(1.0, -exponent);  // a power of two changes no digit
+  const double scale = std::ldexp(1.0, -exponent);  // a power of two is exact
   double* gram = gram_tiles(ColumnSource<float>(matrix), scale, compute, lower);
   if (width > 0) {
     if (const auto rank =
@@ -169,7 +169,7 @@ RankOrValues energy_rank_or_values(MatrixView<const float> matrix, double thresh
   const std::size_t tiles = (n + kTile - 1) / kTile;
   std::vector<double> values = tiled_eigenvalues(tiles, gram, compute);
   std::reverse(values.begin(), values.end());
-  values.resize(n);  // the rows that fill the last tile gave zeros, which are the least
+  values.resize(n);  // padding rows of the last tile gave zeros, the smallest values
   for (double& value : values) value = std::ldexp(std::sqrt(std::max(value, 0.0)), exponent);
   return {.values = std::move(values)};
 }
@@ -178,8 +178,9 @@ namespace {
 
 using kernels::kTile;
 
-/// The columns of a row-major (rows, width) become orthonormal to rounding; false where they are
-/// too nearly dependent. By Cholesky factors twice, or thrice with a shift: Fukaya et al. 2020.
+/// Orthonormalizes the columns of a row-major (rows, width) matrix to rounding. Returns false if
+/// they are too nearly dependent. Uses two Cholesky factorizations, or three with a shift: Fukaya
+/// et al. 2020.
 bool orthonormalize(std::size_t rows, std::size_t width, double* columns) {
   const auto order = static_cast<std::int64_t>(width);
   const auto divide = [&](const std::vector<double>& factor) {
@@ -187,7 +188,7 @@ bool orthonormalize(std::size_t rows, std::size_t width, double* columns) {
   };
   std::vector<double> products = gram_of_columns(columns, rows, width);
   std::vector<double> factor = products;
-  constexpr double kFarFromDependent = 1e-6;  // its square, times 2^53, leaves digits
+  constexpr double kFarFromDependent = 1e-6;  // its square is far above 2^-53
   const auto far_from_dependent = [&] {
     double least = factor.front(), most = factor.front();
     for (std::size_t at = 0; at < width; ++at) {
@@ -213,13 +214,13 @@ bool orthonormalize(std::size_t rows, std::size_t width, double* columns) {
   return true;
 }
 
-/// A subspace of G, what G makes of it, and bounds on what is outside.
+/// A subspace of G, its image under G, and a bound on the rest.
 struct Subspace {
   std::size_t width = 0;
   LeadingDirections directions;
   std::vector<double> projection;  // Θ
   std::vector<double> coupling;    // C = YᵀY − Θ² = WᵀW, W = Y − QΘ
-  double outside = 0;              // at least λ_1 of G on the complement
+  double outside = 0;              // upper bound on λ_1 of G on the complement
 };
 
 double positive_part(const std::vector<double>& values) {
@@ -228,8 +229,8 @@ double positive_part(const std::vector<double>& values) {
   return sum;
 }
 
-/// Whether S_count is safely below the threshold: for any t above `outside`,
-/// S_m ≤ m t + tr(Θ − t I + C / (t − outside))₊.
+/// Returns whether S_count is safely below the threshold. For any t above `outside`, S_m ≤ m t +
+/// tr(Θ − t I + C / (t − outside))₊.
 bool below_by_coupling(const Subspace& space, std::size_t count, double threshold, double error) {
   const double energy = space.directions.energy;
   for (const std::size_t at : {count, count - 1}) {
@@ -244,17 +245,17 @@ bool below_by_coupling(const Subspace& space, std::size_t count, double threshol
     const std::vector<double> values = descending_eigenvalues(std::move(shifted), space.width);
     if (values.empty()) continue;
     const double bound = static_cast<double>(count) * t + positive_part(values);
-    // An error of C grows as it is divided.
+    // The division amplifies an error of C.
     if (bound < (threshold - error * (1 + energy / gap)) * energy) return true;
   }
   return false;
 }
 
-/// Of an orthonormal row-major q (rows, width) and y = G q.
+/// Returns the subspace of an orthonormal row-major q (rows, width), with y = G q.
 Subspace subspace_of(const double* q, const double* y, std::size_t rows, std::size_t width,
                      double energy, double squared_norm, double error) {
   Subspace out{.width = width, .directions = {.energy = energy}};
-  // QᵀY is symmetric but for rounding.
+  // QᵀY is symmetric up to rounding.
   out.projection.resize(width * width);
   const auto order = static_cast<std::int64_t>(width), depth = static_cast<std::int64_t>(rows);
   lapack::multiply_transposed({q, order, depth, 1, order}, {y, order, depth, 1, order},
@@ -275,7 +276,7 @@ Subspace subspace_of(const double* q, const double* y, std::size_t rows, std::si
     projected_norm += square[own * (width + 1)];
   }
   out.directions.values = descending_eigenvalues(out.projection, width);
-  // Of G on the complement: its trace, and its Frobenius norm.
+  // Trace and Frobenius norm of G on the complement.
   const double rest = energy * (1 - out.directions.captured() + error);
   const double squares = squared_norm * (1 + error) - projected_norm - 2 * trace_of_coupling;
   out.outside = std::min(rest, std::sqrt(std::max(squares, 0.0) + error * squared_norm));
@@ -293,8 +294,8 @@ double squared_norm_of(const double* gram, std::size_t tiles) {
   return 2 * off_diagonal + diagonal;
 }
 
-/// G times a matrix with one ±1 in each row: most of what a product with random numbers would give,
-/// at the cost of reading G. Row-major (tiles * kTile, width).
+/// Multiplies G by a matrix with one ±1 in each row. The result is almost as good as a product with
+/// a Gaussian matrix, at the cost of reading G once. Row-major (tiles * kTile, width).
 void scattered_columns(const double* gram, std::size_t tiles, std::size_t width, double* out) {
   const std::size_t rows = tiles * kTile;
   std::vector<std::size_t> column(rows);
@@ -310,7 +311,7 @@ void scattered_columns(const double* gram, std::size_t tiles, std::size_t width,
     for (std::size_t col = 0; col < (panel + 1) * kTile; ++col) {
       for (std::size_t row = panel * kTile; row < (panel + 1) * kTile; ++row, ++element) {
         out[row * width + column[col]] += sign[col] * *element;
-        // Tiles on the diagonal are whole.
+        // Tiles on the diagonal are stored completely.
         if (col < panel * kTile) out[col * width + column[row]] += sign[row] * *element;
       }
     }
@@ -324,7 +325,7 @@ double deciding_share(double threshold) { return threshold + 0.3 * (1 - threshol
 std::optional<std::int64_t> rank_by_subspace(const double* gram, std::size_t n, double energy,
                                              std::size_t width, double threshold,
                                              const Compute& compute) {
-  // Scratch memory of the thread: it changes no result.
+  // Scratch memory of the thread; it does not affect results.
   thread_local AlignedBuffer<double> memory;
   const std::size_t tiles = (n + kTile - 1) / kTile, rows = tiles * kTile;
   double* q = memory.reserve(2 * rows * width);
@@ -344,7 +345,7 @@ std::optional<std::int64_t> rank_by_subspace(const double* gram, std::size_t n, 
     if (count && *count < width && below_by_coupling(space, *count - 1, threshold, error)) {
       return static_cast<std::int64_t>(*count);
     }
-    // A second product comes nearer, but what it leaves outside is hardly less.
+    // A second product improves the subspace, but hardly reduces the rest.
     if (!count || space.directions.captured() < deciding_share(threshold) ||
         space.directions.values[std::max<std::size_t>(*count, 2) - 2] < 0.75 * space.outside) {
       break;

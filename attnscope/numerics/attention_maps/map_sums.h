@@ -10,13 +10,13 @@ namespace attnscope {
 
 struct MapSums {
   double weights = 0;   // Σ a
-  double entropy = 0;   // Σ −a ln a, where 0 ln 0 = 0; each logarithm within 1e-11 of itself
+  double entropy = 0;   // Σ −a ln a with 0 ln 0 = 0; relative error of each logarithm ≤ 1e-11
   double distance = 0;  // Σ a |row − column|
 };
 
-/// Sums over a map (T, S) with contiguous rows of finite, non-negative weights. column_squares
-/// becomes (S,): the sum of squares of each column. causal, of a map (T, T): elements above the
-/// diagonal are zero and not read.
+/// Returns sums over a map (T, S) with contiguous rows of finite, non-negative weights. Sets
+/// column_squares (S,) to the sum of squares of each column. `causal`, for a map (T, T): elements
+/// above the diagonal are zero and not read.
 MapSums sum_map(MatrixView<const float> map, bool causal, std::vector<double>& column_squares,
                 const Compute& compute = {});
 

@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-/// As the kernels have it, in float64.
+/// Returns the same activation as the kernels, computed in float64.
 double activation_of(Activation activation, double x) {
   constexpr double kRootOfHalf = 0.7071067811865476, kRootOfTwoOverPi = 0.7978845608028654;
   const auto sigmoid = [](double y) { return 1 / (1 + std::exp(-y)); };
@@ -31,7 +31,7 @@ double activation_of(Activation activation, double x) {
   return x;
 }
 
-/// function(line, count) of every stretch of values that lie together, on the threads of `compute`.
+/// Calls function(line, count) for every run of contiguous values, on the threads of `compute`.
 template <class Function>
 void for_each_line(MatrixView<float> values, const Compute& compute, const Function& function) {
   constexpr std::int64_t kValuesPerPart = 1 << 15;

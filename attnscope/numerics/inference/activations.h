@@ -1,4 +1,4 @@
-// Activations of whole matrices, and the soft cap, in float32.
+// Activation functions and soft cap of whole matrices, in float32.
 #pragma once
 
 #include "attnscope/base/activation.h"
@@ -7,8 +7,8 @@
 
 namespace attnscope {
 
-/// Replaces every value by its activation, to within 2.5e-7 or, for a small result, 1e-7 of the
-/// value. Rows are contiguous. NaN stays NaN.
+/// Replaces every value by its activation, with an error of at most 2.5e-7, or 1e-7 of the value
+/// for small results. Rows must be contiguous. NaN stays NaN.
 void activate(Activation activation, MatrixView<float> values, const Compute& compute);
 
 /// Replaces every value z by cap · tanh(z / cap).

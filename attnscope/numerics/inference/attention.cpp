@@ -11,14 +11,14 @@
 namespace attnscope {
 namespace {
 
-/// Queries whose scores are held at once.
+/// Queries per block: their scores are in memory together.
 constexpr std::int64_t kQueries = 96;
 
 float* reserve(AlignedBuffer<float>& buffer, std::int64_t rows, std::int64_t columns) {
   return buffer.reserve(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
 }
 
-/// Lanes of their own sums: what a compiler makes registers of.
+/// Separate sums, which a compiler can vectorize.
 float dot(const float* a, const float* b, std::int64_t count) {
   constexpr std::int64_t kSums = 8;
   std::array<float, kSums> sums = {};
@@ -34,7 +34,8 @@ float dot(const float* a, const float* b, std::int64_t count) {
   return sum;
 }
 
-/// scores[0 … count) become weights that sum to 1, or with the sink's to 1.
+/// Turns scores[0 … count) into weights. They sum to 1, including the weight of the sink if there
+/// is one.
 void softmax(float* scores, std::int64_t count, std::optional<float> sink) {
   float largest = *std::max_element(scores, scores + count);
   double sum = 0;
@@ -50,7 +51,7 @@ void softmax(float* scores, std::int64_t count, std::optional<float> sink) {
   for (float* score = scores; score < scores + count; ++score) *score *= factor;
 }
 
-/// For CPUs without kernels.
+/// Fallback for CPUs without kernels.
 void attend_plainly(MatrixView<const float> q, std::int64_t first_query, MatrixView<const float> k,
                     MatrixView<const float> v, const AttentionRule& rule, MatrixView<float> maps,
                     MatrixView<float> out, AlignedBuffer<float>& scores, const Compute& compute) {
@@ -84,7 +85,7 @@ void attend_plainly(MatrixView<const float> q, std::int64_t first_query, MatrixV
   }
 }
 
-/// Of consecutive queries, whose places decide what the mask lets them see.
+/// Computes attention of consecutive queries. Their positions determine the mask.
 void attend_from(MatrixView<const float> q, std::int64_t first_query,
                  const KeysAndValues& keys_and_values, std::int64_t tokens,
                  const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
@@ -97,12 +98,12 @@ void attend_from(MatrixView<const float> q, std::int64_t first_query,
   std::int64_t count = 0;
   for (std::int64_t row = 0; row < q.rows; row += count) {
     compute.check_stop();
-    // Blocks lie where they lie among the queries of all tokens: sums then have the same order.
+    // Blocks start at the same queries as in a run of all tokens, so that sums have the same order.
     const std::int64_t first = first_query + row, block = first / kQueries * kQueries;
     count = std::min(block + kQueries - first, q.rows - row);
     const kernels::AttentionColumns columns =
         kernels::attention_columns(rule.mask, block, first + count - block, tokens);
-    // Rows a power of two apart would meet in few lines of the caches.
+    // A stride that is a power of two would cause cache conflicts.
     const std::int64_t stride = columns.count + 16;
     AttentionRule own = rule;
     if (rule.bias.data != nullptr) own.bias = rule.bias.row_block(row, count);
@@ -176,7 +177,7 @@ void KeysAndValues::reserve(std::int64_t tokens, std::int64_t depth, std::int64_
 
 std::optional<std::uint64_t> KeysAndValues::bytes(std::int64_t tokens, std::int64_t depth,
                                                   std::int64_t value_columns) {
-  // Whole panels are counted: the largest sizes cannot be rounded up.
+  // Counts whole panels, because rounding up the largest sizes would overflow.
   const auto product = [](std::int64_t count, std::int64_t step, std::int64_t times) {
     const auto panels = static_cast<std::uint64_t>(count / step + (count % step != 0));
     const auto each = checked_mul(static_cast<std::uint64_t>(step) * sizeof(float),

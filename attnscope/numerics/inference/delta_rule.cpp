@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-/// For CPUs without kernels.
+/// Fallback for CPUs without kernels.
 void apply_plainly(const DeltaRuleTokens& tokens, MatrixView<float> state, MatrixView<float> out) {
   const std::int64_t depth = state.rows, columns = state.cols;
   std::vector<float> change(static_cast<std::size_t>(columns));

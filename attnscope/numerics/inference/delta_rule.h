@@ -8,16 +8,16 @@
 
 namespace attnscope {
 
-/// What the tokens of one head bring. Rows are contiguous.
+/// Inputs of one head for some tokens. Rows are contiguous.
 struct DeltaRuleTokens {
   MatrixView<const float> queries, keys;  // (tokens, d_k)
   MatrixView<const float> values;         // (tokens, d_v)
-  std::span<const float> decays, steps;   // of each token
+  std::span<const float> decays, steps;   // one per token
 };
 
-/// For each token in turn, with S the state (d_k, d_v), contiguous: S = decay S; S += key ⊗ step
-/// (value − Sᵀ key); its row of out (tokens, d_v) is Sᵀ query. Each column of S, and so each digit
-/// of a token's row, depends on the tokens before it alone. Source: transformers,
+/// Updates the state S (d_k, d_v), contiguous, for each token in turn: S = decay S; S += key ⊗ step
+/// (value − Sᵀ key). The token's row of out (tokens, d_v) is Sᵀ query. Each column of S, and so
+/// each digit of a token's row, depends only on earlier tokens. Reference: transformers,
 /// torch_recurrent_gated_delta_rule().
 void delta_rule(const DeltaRuleTokens& tokens, MatrixView<float> state, MatrixView<float> out,
                 const Compute& compute);

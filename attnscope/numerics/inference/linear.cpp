@@ -19,16 +19,16 @@
 namespace attnscope {
 namespace {
 
-// Decodes the weights of a linear layer from a file.
+// Decoding of the weights of a linear layer from a file.
 
 /// Decodes rows [first, first + out.rows) and columns from `first_col` on of the stacked matrices
 /// `parts`, as float32, into `out`, which has contiguous rows.
 void decode_stacked(std::span<const TensorMatrix> parts, std::int64_t first, std::int64_t first_col,
                     MatrixView<float> out);
 
-/// The same into a panel of kernels/kernels.h: inputs [first, first + count) of the outputs
-/// of panel `index`, to the place of the inputs from `place` on in a panel of `depth` inputs.
-/// Outputs beyond the last repeat others: products read them and discard their sums.
+/// Decodes into a panel of kernels/kernels.h: inputs [first, first + count) of the outputs of panel
+/// `index`, written from input `place` on in a panel of `depth` inputs. Outputs beyond the last one
+/// repeat others, because products read them and discard their sums.
 struct PanelInputs {
   std::int64_t index = 0;
   std::int64_t first = 0;
@@ -40,16 +40,16 @@ void decode_panel(std::span<const TensorMatrix> parts, const PanelInputs& inputs
 using kernels::kPanel;
 using kernels::kPanelGroup;
 
-/// Where outputs of a group lie in a file.
+/// Position of the outputs of a group in a file.
 using GroupRows = std::array<const std::byte*, kPanelGroup>;
 
 struct Group {
-  GroupRows outputs = {};  // the first wanted weight of each
-  std::size_t filled = 0;  // outputs that there are
+  GroupRows outputs = {};  // first requested weight of each output
+  std::size_t filled = 0;  // number of valid outputs
   DType dtype = DType::f32;
   std::int64_t input_step = 0;  // in elements
-  bool alike = true;            // plain elements, all of one dtype and input_step
-  bool outputs_adjoin = true;   // each is the element after the one before
+  bool alike = true;            // unquantized, with one dtype and input_step
+  bool outputs_adjoin = true;   // outputs are contiguous elements
 };
 
 Group group_at(std::span<const TensorMatrix> parts, std::int64_t first, std::int64_t first_col) {
@@ -137,21 +137,22 @@ void decode_panel(std::span<const TensorMatrix> parts, const PanelInputs& inputs
 
 constexpr auto kPanelOutputs = static_cast<std::int64_t>(kernels::kPanel);
 
-/// Inputs whose sums are formed together: a panel of them stays in the second-level cache while all
-/// rows pass. Sums over more are sums of such sums, which also rounds less.
+/// Number of inputs per partial sum: such a panel stays in the L2 cache during all rows. Longer
+/// sums are sums of partial sums, which also reduces rounding errors.
 constexpr std::int64_t kMaxDepth = 1024;
-/// Rows that pass while a panel is in the cache.
+/// Number of rows processed while a panel is in the cache.
 constexpr std::int64_t kMaxRows = 512;
-/// Parts that a product is cut into where it can be, so that several threads end together.
+/// Number of parts into which a product is split if possible, so that threads finish at about the
+/// same time.
 constexpr std::int64_t kWantedParts = 32;
 constexpr std::int64_t kMaxPanelsPerPart = 8;
-/// Outputs of a call of BLAS, where there are no kernels.
+/// Number of outputs per BLAS call without kernels.
 constexpr std::int64_t kPlainOutputs = 2 * kPanelOutputs;
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// A total cut into nearly equal pieces of about `most` at most, multiples of `step` but for the
-/// last.
+/// A total split into nearly equal pieces of at most about `most`. All but the last are multiples
+/// of `step`.
 struct Pieces {
   std::int64_t count, size;
 };
@@ -178,7 +179,7 @@ kernels::Lines<T> lines_of(MatrixView<T> matrix, std::int64_t row, std::int64_t 
 
 }  // namespace
 
-/// One product, and how it is cut: by rows and by outputs, the same for any number of threads.
+/// A product and its partition by rows and outputs, which is the same for any number of threads.
 struct LinearProduct {
   MatrixView<const float> x;
   const LinearWeights& weights;

@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-/// For CPUs without kernels.
+/// Fallback for CPUs without kernels.
 void normalize_plainly(MatrixView<const float> x, bool center, const float* gain, float gain_offset,
                        const float* bias, double epsilon, MatrixView<float> out) {
   const auto n = static_cast<double>(x.cols);
@@ -58,7 +58,7 @@ void layer_norm(MatrixView<const float> x, std::span<const float> gain, std::spa
     if (compute.kernels.available()) {
       kernels::layer_norm_rows(compute.kernels, from, gains, biases, epsilon, to);
     } else {
-      normalize_plainly(from, /*centre=*/true, gains, 0, biases, epsilon, to);
+      normalize_plainly(from, /*center=*/true, gains, 0, biases, epsilon, to);
     }
   });
 }
@@ -70,7 +70,7 @@ void rms_norm(MatrixView<const float> x, std::span<const float> gain, float gain
     if (compute.kernels.available()) {
       kernels::rms_norm_rows(compute.kernels, from, gains, gain_offset, epsilon, to);
     } else {
-      normalize_plainly(from, /*centre=*/false, gains, gain_offset, nullptr, epsilon, to);
+      normalize_plainly(from, /*center=*/false, gains, gain_offset, nullptr, epsilon, to);
     }
   });
 }

@@ -1,4 +1,5 @@
-// Rotary positions: rotates pairs of a head's dimensions by an angle that grows with the position.
+// Rotary position embeddings (RoPE): rotates pairs of a head's dimensions by an angle that grows
+// with the position.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +11,24 @@
 
 namespace attnscope {
 
-/// cos and sin of every position's angles, times a gain.
+/// cos and sin of the angles of every position, times a gain.
 struct RotaryTable {
   Matrix<float> cos, sin;  // (T, pairs)
   RotaryPairs pairs = RotaryPairs::halves;
 };
 
-/// For positions first_position … first_position + tokens − 1: the angle of pair k at position t is
-/// float32(t) · frequencies[k], rounded to float32 as in transformers (exact angles would change
-/// logits by 1e-5 at T = 512); then cos and sin, each rounded once, times `gain` in float32.
+/// Returns the table for positions first_position … first_position + tokens − 1. The angle of pair
+/// k at position t is float32(t) · frequencies[k], rounded to float32 as in transformers. (Exact
+/// angles would change logits by 1e-5 at T = 512.) cos and sin are each rounded once, then
+/// multiplied by `gain` in float32.
 RotaryTable make_rotary_table(std::span<const float> frequencies, float gain, RotaryPairs pairs,
                               std::int64_t first_position, std::int64_t tokens);
 
 enum class Rotation { forward, backward };
 
-/// Rotates each row t of x (T, d), one head, in place: the dimensions a, b of a pair become
-/// a cos − b sin and b cos + a sin; backward, sin has the opposite sign. With n pairs, dimensions
-/// from 2n on are unchanged. Rows are contiguous; 2n ≤ d.
+/// Rotates each row t of x (T, d), one head, in place: dimensions a, b of a pair become a cos − b
+/// sin and b cos + a sin. Rotation::backward uses the opposite angle. With n pairs, dimensions from
+/// 2n on are unchanged. Requires contiguous rows and 2n ≤ d.
 void rotate(MatrixView<float> x, const RotaryTable& table, Rotation direction,
             const Compute& compute);
 

@@ -1,5 +1,5 @@
-// The product that all dense kernels use: a strip of rows in registers times broadcast numbers.
-// Compiled once per instruction set.
+// The product in all dense kernels: a strip of rows in registers times broadcast numbers. Compiled
+// once per instruction set.
 #if defined(ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_
 #undef ATTNSCOPE_NUMERICS_KERNELS_TILES_INL_H_
@@ -18,8 +18,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Registers down a strip and columns side by side, for tiles of width `kWidth`: as many sums as
-/// the register file holds.
+/// Registers per column and columns of a strip, for tiles of width `kWidth`: as many sums as fit
+/// into the register file.
 template <std::size_t kWidth>
 struct Strip {
   static constexpr std::size_t kVectors = kLanes == 8 ? 3 : kLanes == 4 ? 2 : 4;
@@ -46,8 +46,9 @@ struct Operands {
   const double* next = nullptr;  // data of a later product: a line is prefetched every few steps
 };
 
-/// A strip of out (columns out_step apart) += or −= left · right. The product is summed from zero
-/// and then added, which keeps long sums accurate. With kFetchEvery the depth is a multiple of 8.
+/// Adds left · right to a strip of out (columns out_step apart), or subtracts it. The product is
+/// summed from zero and then added, which keeps long sums accurate. With kFetchEvery, the depth
+/// must be a multiple of 8.
 template <bool kSubtract, std::size_t kWidth, std::size_t kFetchEvery = 0>
 HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std::size_t out_step) {
   constexpr std::size_t kStripVectors = Strip<kWidth>::kVectors;
@@ -76,7 +77,7 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
     }
   };
   if constexpr (kFetchEvery > 0) {
-    // Unrolled: a test in each step would take all instructions that the products leave room for.
+    // Unrolled, because a test in each step would slow down the products.
     constexpr std::size_t kSteps = 8;
     static_assert(kSteps % kFetchEvery == 0);
     for (std::size_t done = 0; done < in.depth; done += kSteps) {
@@ -105,7 +106,7 @@ HWY_INLINE void multiply_strip(const Operands& in, double* HWY_RESTRICT out, std
   }
 }
 
-/// The same for kWidth rows.
+/// Does the same for kWidth rows.
 template <bool kSubtract, std::size_t kWidth = kTile, std::size_t kFetchEvery = 0>
 HWY_INLINE void multiply_rows(Operands in, double* out, std::size_t out_step) {
   constexpr std::size_t kStripRows = Strip<kWidth>::kRows;
@@ -115,7 +116,7 @@ HWY_INLINE void multiply_rows(Operands in, double* out, std::size_t out_step) {
   }
 }
 
-/// The same for a whole tile: kWidth rows and columns.
+/// Does the same for a whole tile: kWidth rows and columns.
 template <bool kSubtract, std::size_t kWidth = kTile>
 HWY_INLINE void multiply_tile(Operands in, double* out, std::size_t out_step) {
   constexpr std::size_t kStripColumns = Strip<kWidth>::kColumns;

@@ -1,4 +1,4 @@
-// Registers of float64, and operations that several kernels need. Compiled once per instruction
+// Registers of float64, and operations shared by several kernels. Compiled once per instruction
 // set.
 #if defined(ATTNSCOPE_NUMERICS_KERNELS_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNSCOPE_NUMERICS_KERNELS_VECTORS_INL_H_
@@ -21,11 +21,11 @@ using Vector = hn::Vec<Doubles>;
 
 constexpr std::size_t kLanes = hn::MaxLanes(Doubles());
 
-/// kLanes elements from `at` on, which is aligned.
+/// Loads kLanes elements from `at` on, which must be aligned.
 HWY_INLINE Vector load(const double* at) { return hn::Load(Doubles(), at); }
 HWY_INLINE void store(Vector value, double* at) { hn::Store(value, Doubles(), at); }
 
-/// kLanes elements from `at` on, as float64.
+/// Loads kLanes elements from `at` on as float64.
 HWY_INLINE Vector load_float64(const double* at) { return hn::LoadU(Doubles(), at); }
 HWY_INLINE Vector load_float64(const float* at) {
   return hn::PromoteTo(Doubles(), hn::LoadU(hn::Rebind<float, Doubles>(), at));
@@ -40,7 +40,7 @@ HWY_INLINE Vector in_register(Vector x) {
   return x;
 }
 
-/// Lane i is the sum of the lanes of x[i], i < kCount.
+/// Returns a vector whose lane i is the sum of the lanes of x[i], i < kCount.
 template <std::size_t kCount>
 HWY_INLINE Vector sums_of(const Vector* x) {
 #if HWY_TARGET != HWY_SCALAR
@@ -53,7 +53,7 @@ HWY_INLINE Vector sums_of(const Vector* x) {
   return x[0];
 }
 
-/// Lane c of x[r] becomes lane r of x[c].
+/// Transposes: lane c of x[r] becomes lane r of x[c].
 HWY_INLINE void transpose([[maybe_unused]] Vector (&x)[kLanes]) {
 #if HWY_TARGET != HWY_SCALAR
   const Doubles d;

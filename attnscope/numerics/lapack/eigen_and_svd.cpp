@@ -4,7 +4,7 @@
 #include "attnscope/numerics/lapack/lapack.h"
 #include "attnscope/numerics/lapack/lapack_calls.h"
 
-// LAPACK's Fortran interface, which OpenBLAS carries; 32-bit integers, hidden string lengths last.
+// LAPACK's Fortran interface as provided by OpenBLAS: 32-bit integers, hidden string lengths last.
 extern "C" {
 void dsyevd_(const char* jobz, const char* uplo, const int* n, double* a, const int* lda, double* w,
              double* work, const int* lwork, int* iwork, const int* liwork, int* info, std::size_t,
@@ -26,7 +26,7 @@ void dgeev_(const char* jobvl, const char* jobvr, const int* n, double* a, const
 namespace attnscope::lapack {
 namespace {
 
-/// Above this order the two-stage reduction wins (measured on Zen 4 and Zen 5).
+/// From this order on, the two-stage reduction is faster (measured on Zen 4 and Zen 5).
 constexpr std::int64_t kTwoStageFrom = 1500;
 
 }  // namespace
@@ -144,7 +144,7 @@ std::optional<std::vector<std::complex<double>>> eigenvalues(std::int64_t n, dou
 
 // Eigenvectors, by LAPACK.
 
-// LAPACK's Fortran interface, which OpenBLAS carries; 32-bit integers, hidden string lengths last.
+// LAPACK's Fortran interface as provided by OpenBLAS: 32-bit integers, hidden string lengths last.
 extern "C" {
 void dsyevd_(const char* jobz, const char* uplo, const int* n, double* a, const int* lda, double* w,
              double* work, const int* lwork, int* iwork, const int* liwork, int* info, std::size_t,

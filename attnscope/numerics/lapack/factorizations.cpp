@@ -1,4 +1,4 @@
-// Factorisations, by LAPACK: QR and Cholesky.
+// Factorizations, by LAPACK: QR and Cholesky.
 #include <cblas.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include "attnscope/numerics/lapack/lapack.h"
 #include "attnscope/numerics/lapack/lapack_calls.h"
 
-// LAPACK's Fortran interface, which OpenBLAS carries; 32-bit integers, hidden string lengths last.
+// LAPACK's Fortran interface as provided by OpenBLAS: 32-bit integers, hidden string lengths last.
 extern "C" {
 void dgeqrf_(const int* m, const int* n, double* a, const int* lda, double* tau, double* work,
              const int* lwork, int* info);
@@ -26,7 +26,7 @@ void dpstrf_(const char* uplo, const int* n, double* a, const int* lda, int* piv
 namespace attnscope::lapack {
 namespace {
 
-/// Column-major copy.
+/// Returns a column-major copy.
 std::vector<double> column_major(MatrixView<const double> matrix) {
   std::vector<double> out(static_cast<std::size_t>(matrix.rows * matrix.cols));
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
@@ -37,10 +37,10 @@ std::vector<double> column_major(MatrixView<const double> matrix) {
   return out;
 }
 
-/// Columns that are factored at once, so that callers can stop a large factorization soon.
+/// Number of columns factored per call, so that callers can stop a large factorization quickly.
 constexpr std::int64_t kPanelColumns = 64;
 
-/// Multiplies the column-major (rows, cols) matrix `c` by Qᵀ from the left; the reflectors of Q are
+/// Multiplies the column-major (rows, cols) matrix `c` by Qᵀ from the left. The reflectors of Q are
 /// in the `count` columns of `a`. Both have the leading dimension `lda`.
 void multiply_by_transposed_q(std::int64_t rows, std::int64_t cols, std::int64_t count,
                               const double* a, const std::vector<double>& tau, double* c,
@@ -56,8 +56,8 @@ void multiply_by_transposed_q(std::int64_t rows, std::int64_t cols, std::int64_t
   check_arguments("dormqr", info);
 }
 
-/// Replaces the column-major (rows, cols) matrix by its R and the reflectors of Q; returns tau.
-/// `lda` is the leading dimension.
+/// Replaces the column-major (rows, cols) matrix by its R and the reflectors of Q, and returns tau.
+/// `ld` is the leading dimension.
 std::vector<double> factor_qr(std::int64_t rows, std::int64_t cols, double* a, std::int64_t ld) {
   const int m = to_int(rows), n = to_int(cols), lda = leading(ld), query = -1;
   std::vector<double> tau(static_cast<std::size_t>(std::min(rows, cols)));
@@ -72,11 +72,11 @@ std::vector<double> factor_qr(std::int64_t rows, std::int64_t cols, double* a, s
   return tau;
 }
 
-/// The same with columns exchanged so that the pivots fall.
+/// Does the same with column pivoting, so that the pivots decrease.
 std::vector<double> factor_qr_pivoted(std::int64_t rows, std::int64_t cols, double* a) {
   const int m = to_int(rows), n = to_int(cols), lda = leading(rows), query = -1;
   std::vector<double> tau(static_cast<std::size_t>(std::min(rows, cols)));
-  std::vector<int> order(static_cast<std::size_t>(cols), 0);  // every column may move
+  std::vector<int> order(static_cast<std::size_t>(cols), 0);  // 0: every column may move
   double wanted = 0;
   int info = 0;
   dgeqp3_(&m, &n, a, &lda, order.data(), tau.data(), &wanted, &query, &info);
@@ -88,8 +88,7 @@ std::vector<double> factor_qr_pivoted(std::int64_t rows, std::int64_t cols, doub
   return tau;
 }
 
-/// Replaces what a factorisation left in `a`, (rows, …) column-major, by the first `cols` columns
-/// of Q.
+/// Replaces the factorization in `a`, (rows, …) column-major, by the first `cols` columns of Q.
 void form_q(std::int64_t rows, std::int64_t cols, double* a, const std::vector<double>& tau) {
   const int m = to_int(rows), n = to_int(cols), lda = leading(rows), query = -1;
   double wanted = 0;
@@ -128,7 +127,8 @@ Matrix<double> qr_r_factor(MatrixView<const double> matrix, const std::function<
 }
 
 Matrix<double> row_space_basis(MatrixView<const double> matrix, double tolerance) {
-  // matrixᵀ = Q R, whose columns span it; Q (cols, k) column-major is (k, cols) row-major.
+  // The columns of Q in matrixᵀ = Q R span the row space. Q (cols, k) column-major is (k, cols)
+  // row-major.
   const std::int64_t k = std::min(matrix.rows, matrix.cols);
   std::vector<double> q = column_major(matrix.transposed());
   const std::vector<double> tau = factor_qr(matrix.cols, matrix.rows, q.data(), matrix.cols);
@@ -139,8 +139,8 @@ Matrix<double> row_space_basis(MatrixView<const double> matrix, double tolerance
           q[static_cast<std::size_t>(col * matrix.cols + row)];
     }
   }
-  // R with its columns reordered = inner * (triangle of falling pivots): the first columns of
-  // Q inner, as many as there are pivots worth counting, span the same space.
+  // R with permuted columns = inner * (triangle with decreasing pivots). The first columns of Q ·
+  // inner, one per significant pivot, span the same space.
   const std::vector<double> inner_tau = factor_qr_pivoted(k, matrix.rows, r.data());
   std::int64_t rank = 0;
   while (rank < k &&
@@ -174,10 +174,10 @@ PivotedCholesky pivoted_cholesky(std::int64_t n, double* matrix) {
   const int order = to_int(n), lda = leading(n);
   std::vector<int> pivots(static_cast<std::size_t>(n));
   std::vector<double> work(static_cast<std::size_t>(2 * n));
-  const double usual = -1;  // n * 2^-53 * the largest diagonal element
+  const double usual = -1;  // default: n * 2^-53 * the largest diagonal element
   int rank = 0, info = 0;
   dpstrf_("L", &order, matrix, &lda, pivots.data(), &rank, &usual, work.data(), &info, 1);
-  check_arguments("dpstrf", info);  // info 1 says that the rank is not full
+  check_arguments("dpstrf", info);  // info 1 means that the rank is not full
   PivotedCholesky out{.l = Matrix<double>(n, rank)};
   for (std::int64_t row = 0; row < n; ++row) {
     const std::int64_t original = pivots[static_cast<std::size_t>(row)] - 1;

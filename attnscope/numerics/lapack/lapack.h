@@ -1,6 +1,7 @@
 // The only interface to BLAS and LAPACK. Every call runs on the calling thread only: attnscope
-// parallelises over matrices, and results must not depend on the number of threads. Any side may be
-// 0 or 1. If a routine refuses an argument, throws Error(numerical); nothing is printed.
+// parallelizes over matrices, and results must not depend on the number of threads. Any dimension
+// may be 0 or 1. If a routine rejects an argument, functions throw Error(numerical); nothing is
+// printed.
 #pragma once
 
 #include <complex>
@@ -14,25 +15,26 @@
 
 namespace attnscope::lapack {
 
-enum class Packing { rows, columns };  // which of a block's elements are contiguous
+enum class Packing { rows, columns };  // which elements of a block are contiguous
 
-/// gram (n, n, lower triangle, column-major) += block (n, k) * blockᵀ; `block` is packed tightly.
+/// Adds block (n, k) * blockᵀ to gram (n, n; lower triangle, column-major). `block` is packed
+/// tightly.
 void add_gram(std::int64_t n, std::int64_t k, const double* block, Packing packing, double* gram);
 
-/// Eigenvalues, ascending, of the symmetric matrix in the lower triangle (column-major, destroyed).
-/// Nothing if the solver did not converge. Throws Error(numerical) for failures that finite input
-/// cannot cause.
+/// Returns the eigenvalues, ascending, of the symmetric matrix in the lower triangle (column-major,
+/// destroyed). Empty if the solver did not converge. Throws Error(numerical) for failures that
+/// finite input cannot cause.
 std::optional<std::vector<double>> symmetric_eigenvalues(std::int64_t n, double* matrix);
 
-/// The same with eigenvectors: `matrix` becomes n vectors of length 1, one after the other, in the
-/// order of the values.
+/// Returns the eigenvalues and replaces `matrix` by n eigenvectors of length 1, one after the
+/// other, in the order of the values.
 std::optional<std::vector<double>> symmetric_eigenvectors(std::int64_t n, double* matrix);
-/// Of the Hermitian matrix in the lower triangle (column-major).
+/// Does the same for the Hermitian matrix in the lower triangle (column-major).
 std::optional<std::vector<double>> hermitian_eigenvectors(std::int64_t n,
                                                           std::complex<double>* matrix);
 
-/// Singular values, descending, of a column-major (rows, cols) matrix, destroyed: dgesdd, or
-/// dgesvd.
+/// Returns the singular values, descending, of a column-major (rows, cols) matrix, destroyed, by
+/// dgesdd or dgesvd.
 std::optional<std::vector<double>> singular_values_divide_and_conquer(std::int64_t rows,
                                                                       std::int64_t cols,
                                                                       double* matrix);
@@ -41,32 +43,33 @@ std::optional<std::vector<double>> singular_values_qr_iteration(std::int64_t row
 
 /// matrix = U S Vᵀ, thin, k = min(rows, cols): `u` (rows, k) and `vt` (k, cols) column-major.
 struct SingularTriples {
-  std::vector<double> values, u, vt;  // values descend
+  std::vector<double> values, u, vt;  // values are descending
 };
-/// Of a column-major (rows, cols) matrix, destroyed: dgesdd.
+/// Returns the triples of a column-major (rows, cols) matrix, destroyed, by dgesdd.
 std::optional<SingularTriples> singular_triples(std::int64_t rows, std::int64_t cols,
                                                 double* matrix);
 
-/// R (min(rows, cols), cols), row-major, of the QR factorisation of `matrix`. Calls `between` from
-/// time to time, which may throw to stop.
+/// Returns R (min(rows, cols), cols), row-major, of the QR factorization of `matrix`. Calls
+/// `between` from time to time, which may throw to stop.
 Matrix<double> qr_r_factor(MatrixView<const double> matrix, const std::function<void()>& between);
 
-/// Orthonormal rows that span the row space of `matrix`, (rank, cols), row-major; the rank counts
-/// the pivots of a QR factorisation with column pivoting that exceed `tolerance` times the first.
+/// Returns orthonormal rows that span the row space of `matrix`, (rank, cols), row-major. The rank
+/// is the number of pivots that exceed `tolerance` times the first, in a QR factorization with
+/// column pivoting.
 Matrix<double> row_space_basis(MatrixView<const double> matrix, double tolerance);
 
-/// Eigenvalues, unordered, of the (n, n) matrix (destroyed; row- or column-major). Nothing if the
-/// solver did not converge.
+/// Returns the eigenvalues, unordered, of the (n, n) matrix (destroyed; row- or column-major).
+/// Empty if the solver did not converge.
 std::optional<std::vector<std::complex<double>>> eigenvalues(std::int64_t n, double* matrix);
 
 /// Replaces the lower triangle (column-major) of a positive definite matrix by its Cholesky factor
-/// L. False if the matrix is not positive definite to rounding.
+/// L. Returns false if the matrix is not positive definite to rounding.
 bool cholesky(std::int64_t n, double* matrix);
 
 /// Multiplies the row-major (rows, n) matrix by L⁻ᵀ from the right; L (n, n) lower, column-major.
 void divide_by_cholesky(std::int64_t rows, std::int64_t n, double* matrix, const double* l);
 
-/// The same by L⁻¹.
+/// Multiplies it by L⁻¹ instead.
 void divide_by_cholesky_transposed(std::int64_t rows, std::int64_t n, double* matrix,
                                    const double* l);
 
@@ -77,17 +80,18 @@ void multiply_by_cholesky(std::int64_t n, double* matrix, const double* l);
 /// matrix = L Lᵀ for a positive semidefinite matrix (lower triangle, column-major, destroyed).
 struct PivotedCholesky {
   Matrix<double> l;       // (n, rank), rows in the matrix's order
-  double last_pivot = 0;  // the smallest pivot that counted, relative to the largest
+  double last_pivot = 0;  // smallest pivot used, relative to the largest
 };
 PivotedCholesky pivoted_cholesky(std::int64_t n, double* matrix);
 
-/// out (m, n) = a (m, k) times bᵀ, b (n, k). Strides not negative; rows of `out` are contiguous.
+/// Computes out (m, n) = a (m, k) · bᵀ, with b (n, k). Strides must not be negative; rows of `out`
+/// are contiguous.
 void multiply_transposed(MatrixView<const double> a, MatrixView<const double> b,
                          MatrixView<double> out);
 void multiply_transposed(MatrixView<const float> a, MatrixView<const float> b,
                          MatrixView<float> out);
 
-/// Throws Error(numerical) if a routine has refused an argument on this thread since the last call
+/// Throws Error(numerical) if a routine has rejected an argument on this thread since the last call
 /// of this function. Every function above calls it last.
 void throw_if_refused();
 

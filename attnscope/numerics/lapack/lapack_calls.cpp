@@ -16,8 +16,8 @@
 namespace attnscope::lapack {
 namespace {
 
-/// The first argument that a routine refused on this thread. BLAS and LAPACK say it by calling
-/// xerbla_, through frames of C and Fortran that no exception may cross.
+/// First argument that a routine rejected on this thread. BLAS and LAPACK report it by calling
+/// xerbla_ through C and Fortran frames, which no exception may cross.
 struct Refusal {
   std::string routine;
   int argument = 0;  // 0: none
@@ -25,17 +25,17 @@ struct Refusal {
 thread_local Refusal refusal;
 
 #if defined(__linux__) && defined(__x86_64__)
-// What OpenBLAS calls when it is loaded. Not there where it was built for one CPU alone.
+// Initialization functions of OpenBLAS. They are missing if it was built for a single CPU type.
 extern "C" [[gnu::weak]] void gotoblas_dynamic_init();
 extern "C" [[gnu::weak]] void gotoblas_dynamic_quit();
 
-/// On CPUs that are younger than itself OpenBLAS takes older kernels than they could run: on a Xeon
-/// of 2023 those of SSE3. It chooses again by what the CPU can do, unless the user chose.
+/// On CPUs newer than itself, OpenBLAS chooses older kernels than the CPU supports: SSE3 kernels on
+/// a Xeon of 2023. This makes it choose again by the CPU's features, unless the user has chosen.
 void take_newer_kernels() {
   constexpr const char* kChoice = "OPENBLAS_CORETYPE";
   if (gotoblas_dynamic_init == nullptr || gotoblas_dynamic_quit == nullptr) return;
   if (std::getenv(kChoice) != nullptr) return;
-  gotoblas_dynamic_init();  // nothing where that is done
+  gotoblas_dynamic_init();  // does nothing if already initialized
   const std::string_view taken = openblas_get_corename(), best = Kernels().instruction_set();
   const bool is_oldest = taken == "Prescott";
   const char* newer = nullptr;
@@ -52,7 +52,7 @@ void take_newer_kernels() {
 void take_newer_kernels() {}
 #endif
 
-/// Before anything is computed.
+/// Runs before any computation.
 [[maybe_unused]] const bool is_set_up = [] {
   take_newer_kernels();
   openblas_set_num_threads(1);
@@ -61,9 +61,9 @@ void take_newer_kernels() {}
 
 }  // namespace
 
-/// Says that `argument` of `routine` is illegal; stands in for the function of that name in BLAS
-/// and LAPACK, which prints on stdout, and so has to be seen from outside. Its length is an int or
-/// a size_t, whoever calls.
+/// Records that `argument` of `routine` is illegal. Replaces the function of this name in BLAS and
+/// LAPACK, which prints to stdout. It must therefore be visible from outside. Callers pass the
+/// length as int or size_t.
 extern "C" [[gnu::visibility("default")]] void xerbla_(const char* routine, const int* argument,
                                                        int length) {
   if (refusal.argument != 0) return;
@@ -75,13 +75,14 @@ extern "C" [[gnu::visibility("default")]] void xerbla_(const char* routine, cons
 void throw_if_refused() {
   if (refusal.argument == 0) return;
   const Refusal said = std::exchange(refusal, {});
-  throw Error(ErrorKind::numerical, said.routine,
-              "refused argument " + std::to_string(said.argument) + " (a defect of attnscope)");
+  throw Error(
+      ErrorKind::numerical, said.routine,
+      "rejected argument " + std::to_string(said.argument) + " (this is a bug in attnscope)");
 }
 
 int to_int(std::int64_t size) {
   if (size > std::numeric_limits<int>::max()) {
-    throw Error(ErrorKind::unsupported, "matrix", "has a side over 2147483647");
+    throw Error(ErrorKind::unsupported, "matrix", "has more than 2147483647 rows or columns");
   }
   return static_cast<int>(size);
 }
@@ -92,7 +93,7 @@ void check_arguments(const char* routine, int info) {
   throw_if_refused();
   if (info < 0) {
     throw Error(ErrorKind::numerical, routine,
-                "refused argument " + std::to_string(-info) + " (a defect of attnscope)");
+                "rejected argument " + std::to_string(-info) + " (this is a bug in attnscope)");
   }
 }
 

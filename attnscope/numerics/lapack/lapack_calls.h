@@ -1,4 +1,4 @@
-// Helpers for calls of BLAS and LAPACK. For the sources of lapack.h only.
+// Helpers for calls of BLAS and LAPACK, private to the sources of lapack.h.
 #pragma once
 
 #include <cstdint>
@@ -6,17 +6,17 @@
 
 namespace attnscope::lapack {
 
-/// Throws Error(unsupported) if the size exceeds BLAS's integers.
+/// Converts a size to BLAS's integer type. Throws Error(unsupported) on overflow.
 int to_int(std::int64_t size);
 
-/// A leading dimension: at least 1, even for an empty matrix.
+/// Returns a leading dimension: at least 1, even for an empty matrix.
 int leading(std::int64_t size);
 
-/// Throws Error(numerical) if `routine` refused an argument: `info` < 0 means that argument number
-/// -info was illegal, a defect of the caller.
+/// Throws Error(numerical) if `routine` rejected an argument. `info` < 0 means that argument number
+/// -info was illegal, a bug of the caller.
 void check_arguments(const char* routine, int info);
 
-/// A workspace of the size that a routine asked for.
+/// Returns a workspace of the size that a routine requested.
 std::vector<double> workspace(double wanted);
 
 }  // namespace attnscope::lapack

@@ -9,18 +9,18 @@
 namespace attnscope::lapack {
 namespace {
 
-/// A matrix as BLAS takes it: row-major with its rows `leading` elements apart, or the transpose of
-/// one.
+/// A matrix in BLAS layout: row-major with rows `leading` elements apart, or the transpose of such
+/// a matrix.
 template <class T>
 struct Operand {
   const T* data = nullptr;
   bool transposed = false;
   int leading = 1;
-  std::vector<T> copy = {};  // of a view that is neither
+  std::vector<T> copy = {};  // used for other views
 };
 
-/// Rows that lie together and do not overlap. Of a matrix with one row or column, one of the
-/// strides says nothing.
+/// Returns whether rows are contiguous and do not overlap. For a matrix with one row or column, one
+/// of the strides is irrelevant.
 template <class T>
 bool is_row_major(MatrixView<const T> matrix) {
   return (matrix.col_stride == 1 || matrix.cols <= 1) &&
@@ -66,7 +66,8 @@ void divide_by_cholesky_transposed(std::int64_t rows, std::int64_t n, double* ma
 }
 
 void multiply_by_cholesky(std::int64_t n, double* matrix, const double* l) {
-  // dsygst does it in place and with half the arithmetic, but by columns: slower at any order.
+  // dsygst works in place with half the arithmetic, but column by column, and is slower at any
+  // order.
   for (std::int64_t col = 0; col < n; ++col) {
     for (std::int64_t row = col + 1; row < n; ++row) matrix[row * n + col] = matrix[col * n + row];
   }

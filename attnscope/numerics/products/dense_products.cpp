@@ -12,16 +12,17 @@
 namespace attnscope {
 namespace {
 
-/// Rows of a product that are formed between two looks at the stop token: about 2^33 operations,
-/// 0.1 to 0.2 s. BLAS packs the other factor anew for each, which is little beside that.
+/// Returns the number of product rows computed between two checks of the stop token: about 2^33
+/// operations, 0.1 to 0.2 s. BLAS repacks the other factor for each block, which costs little in
+/// comparison.
 std::int64_t rows_at_once(std::int64_t cols, std::int64_t inner) {
   constexpr std::int64_t kOperations = std::int64_t{1} << 32, kLeast = 192;
   const std::int64_t rows = kOperations / std::max<std::int64_t>(1, cols * inner);
   return std::max(kLeast, rows / kLeast * kLeast);
 }
 
-/// ‖L‖² ‖L⁻¹‖² (Frobenius) of a lower triangle (n, n), column-major, zero above the diagonal: at
-/// least the squared condition number.
+/// Returns ‖L‖² ‖L⁻¹‖² (Frobenius) of a lower triangle (n, n), column-major, zero above the
+/// diagonal. This is an upper bound on the squared condition number.
 double squared_condition_bound(std::int64_t n, const double* l) {
   double own = 0, inverse = 0;
   std::vector<double> solved(static_cast<std::size_t>(n));
@@ -40,9 +41,9 @@ double squared_condition_bound(std::int64_t n, const double* l) {
   return own * inverse;
 }
 
-/// R of the Gram matrix's Cholesky factor; nothing where rounding of the Gram matrix may change
-/// ‖R X‖ of some X by more than 1e-10 of itself. That is about 2^-53 times the squared condition
-/// number.
+/// Returns R from the Cholesky factor of the Gram matrix. Empty if rounding of the Gram matrix may
+/// change ‖R X‖ for some X by a relative 1e-10. This error is about 2^-53 times the squared
+/// condition number.
 std::optional<Matrix<double>> cholesky_root(MatrixView<const double> rows, const Compute& compute) {
   constexpr double kLargestSquaredCondition = 1e6;
   const int exponent = scale_exponent(largest_magnitude(rows, compute));
@@ -58,7 +59,7 @@ std::optional<Matrix<double>> cholesky_root(MatrixView<const double> rows, const
   return r;
 }
 
-/// Row by row; a transposed view is read along the lines that lie together.
+/// Returns a row-major copy. A transposed view is read along its contiguous lines.
 Matrix<double> row_major(MatrixView<const double> matrix) {
   constexpr std::int64_t kBlock = 32;
   Matrix<double> out(matrix.rows, matrix.cols);

@@ -12,10 +12,11 @@
 namespace attnscope {
 namespace {
 
-/// Below this a pivot of the joint Gram matrix leaves too few digits (about 2^-53 / sqrt of it).
+/// A smaller pivot of the joint Gram matrix leaves too few digits (about 2^-53 / sqrt of the
+/// pivot).
 constexpr double kLeastPivot = 1e-9;
 
-/// Eigenvalues of (X + Xᵀ) / 2, ascending.
+/// Returns the eigenvalues of (X + Xᵀ) / 2, ascending.
 std::vector<double> symmetrized_eigenvalues(const Matrix<double>& x, const Compute& compute) {
   const std::int64_t n = x.rows();
   std::vector<double> lower(static_cast<std::size_t>(n * n));
@@ -30,14 +31,15 @@ std::vector<double> symmetrized_eigenvalues(const Matrix<double>& x, const Compu
   return std::move(*values);
 }
 
-/// M itself, (columns, columns).
+/// Returns M itself, (columns, columns).
 Matrix<double> whole_product(const ProductFactor& left, const ProductFactor& right,
                              const Compute& compute) {
   return multiply_transposed(left.view().transposed(), right.view().transposed(), compute);
 }
 
-/// What row i of the left factor is multiplied by, and of the right one divided by, to make them
-/// equally long: M stays as it is. 0 where either vanishes, and with it the pair's share of M.
+/// Returns the factors that row i of the left factor is multiplied by, and row i of the right one
+/// divided by, to give them equal norms. M does not change. 0 if either row is zero, because the
+/// pair then contributes nothing to M.
 std::vector<double> balancing_scales(const ProductFactor& left, const ProductFactor& right) {
   const std::int64_t r = left.rows.rows();
   std::vector<double> scales;
@@ -49,7 +51,8 @@ std::vector<double> balancing_scales(const ProductFactor& left, const ProductFac
   return scales;
 }
 
-/// The Gram matrix of the balanced rows of left, then those of right: (2 r, 2 r), lower.
+/// Returns the Gram matrix of the balanced rows of left, then those of right: (2 r, 2 r), lower
+/// triangle.
 std::vector<double> joint_gram(const ProductFactor& left, const ProductFactor& right,
                                const Matrix<double>& head_space,
                                const std::vector<double>& scales) {
@@ -106,7 +109,7 @@ std::vector<double> symmetric_part_eigenvalues(const ProductFactor& left,
     return symmetrized_eigenvalues(whole_product(left, right, compute), compute);
 
   // With F = [left; right] = L Qᵀ, Q orthonormal, the symmetric part is Q (L_leftᵀ L_right + …) / 2
-  // Qᵀ; such an L comes from the Gram matrix of F.
+  // Qᵀ. Such an L comes from the Gram matrix of F.
   std::vector<double> gram = joint_gram(left, right, head_space, balancing_scales(left, right));
   compute.check_stop();
   const lapack::PivotedCholesky factor = lapack::pivoted_cholesky(2 * r, gram.data());

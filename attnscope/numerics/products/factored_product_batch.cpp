@@ -18,10 +18,10 @@
 namespace attnscope {
 namespace {
 
-// Computes the Gram matrices of many views, one after the other.
+// Gram matrices of many views, one after the other.
 
-/// The Gram matrix of a view, scaled like a ProductFactor. Reused if the next pair has the same
-/// view, or rows of it: heads are rows of the sum over heads.
+/// The Gram matrix of a view, scaled like a ProductFactor. It is reused if the next pair has the
+/// same view, or some of its rows: heads are rows of the sum over heads.
 class ScaledGram {
  public:
   ScaledGram(bool with_cholesky, const Compute& compute)
@@ -65,7 +65,7 @@ void ScaledGram::become(MatrixView<const double> matrix) {
 }
 
 bool ScaledGram::cut_from_whole(MatrixView<const double> matrix) {
-  // Where a head is so small beside the others that its squares might vanish, it is scaled alone.
+  // A head so small compared with the others that its squares might underflow is scaled separately.
   constexpr double kLeastSquare = 1e-100;
   if (whole_.row_stride <= 0 || matrix.rows >= whole_.rows) return false;
   const std::int64_t offset = matrix.data - whole_.data, first = offset / whole_.row_stride;
@@ -89,10 +89,10 @@ bool is_formed(const FactorPair& pair) {
   return worth_forming(pair.left.rows, std::max(pair.left.cols, pair.right.cols));
 }
 
-/// A product on its way to its singular values.
+/// Intermediate results of a product before its singular values.
 struct PreparedProduct {
-  std::vector<double> core;    // empty where Gram matrices do not do, or M is formed
-  std::vector<double> values;  // from the core, empty until it is solved
+  std::vector<double> core;    // empty if Gram matrices are too inaccurate or M is formed
+  std::vector<double> values;  // from the core; empty until solved
   double norm_bound = 0;
   int exponent = 0;
 };
@@ -115,8 +115,8 @@ std::vector<PreparedProduct> prepare_products(std::span<const FactorPair> pairs,
   return prepared;
 }
 
-/// The values of all products of the least order, if it is small, together: a model's heads are of
-/// one order, and the sum over them, if it is here, of a larger one.
+/// Computes the values of all products of the smallest order together, if it is small. The heads of
+/// a model have one order, and the sum over them a larger one.
 void solve_small(std::span<const FactorPair> pairs, std::vector<PreparedProduct>& prepared,
                  const Compute& compute) {
   std::int64_t order = kLargestSmallOrder + 1;
@@ -138,7 +138,7 @@ void solve_small(std::span<const FactorPair> pairs, std::vector<PreparedProduct>
   }
 }
 
-/// M; nothing where its elements might overflow or vanish.
+/// Returns M. Empty if its elements might overflow or underflow.
 std::optional<Matrix<double>> formed_product(const FactorPair& pair, const Compute& compute) {
   constexpr double kMax = 1e100;
   for (const MatrixView<const double> factor : {pair.left, pair.right}) {

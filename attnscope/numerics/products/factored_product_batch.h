@@ -1,4 +1,4 @@
-// Many products M = leftᵀ · right of thin factors, both (r, columns), together.
+// Many products M = leftᵀ · right of thin factors, both (r, columns), computed together.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace attnscope {
 
-/// Whether M itself, (width, width), costs less than Gram matrices of both factors (inner, width)
-/// and their product.
+/// Returns whether forming M, (width, width), costs less than the Gram matrices of both factors
+/// (inner, width) and their product.
 bool worth_forming(std::int64_t inner, std::int64_t width);
 
-/// The factors of one product, finite.
+/// The factors of one product. They must be finite.
 struct FactorPair {
   MatrixView<const double> left, right;  // both (r, columns)
 };
 
-/// The min(r, columns) singular values of each product that can be nonzero, or why there are none.
-/// Many heads together cost less than one by one. Neighbours with the same factor share what is
-/// computed from it.
+/// Returns the min(r, columns) singular values of each product that can be nonzero, or why there
+/// are none. Many heads together cost less than one by one. Adjacent pairs with the same factor
+/// share its results.
 std::vector<SingularResult> factored_products_singular_values(std::span<const FactorPair> pairs,
                                                               const Compute& compute = {});
 

@@ -13,10 +13,10 @@ namespace {
 
 using kernels::kTile;
 
-/// A block of the long side that is converted to float64 at once: big enough for BLAS to run at
-/// full rate, small beside the Gram matrix.
+/// Block size along the long side for conversion to float64: large enough for BLAS to run at full
+/// speed, small compared with the Gram matrix.
 constexpr std::int64_t kGramBlock = 256;
-/// Rows of tiles that are worth another thread.
+/// Minimum rows of tiles per thread.
 constexpr std::size_t kPanelsPerPart = 8;
 
 }  // namespace
@@ -65,7 +65,7 @@ std::vector<double> plain_gram_lower(const ColumnSource<T>& a, double scale,
 }
 
 double* zero_triangle(std::size_t tiles) {
-  // Scratch memory of the thread: it changes no result.
+  // Scratch memory of the thread; it does not affect results.
   thread_local AlignedBuffer<double> memory;
   const std::size_t size = kernels::triangle_size(tiles);
   double* triangle = memory.reserve(size);
@@ -90,7 +90,7 @@ double* gram_tiles(const ColumnSource<T>& a, double scale, const Compute& comput
                            std::min((part + 1) * kPanelsPerPart, tiles), packed);
     });
     run_parts(compute, parts, [&](std::size_t part) {
-      const std::size_t panels = (parts - 1 - part) * kPanelsPerPart;  // the longest first
+      const std::size_t panels = (parts - 1 - part) * kPanelsPerPart;  // longest first
       const auto filled = lower ? 1 - static_cast<std::ptrdiff_t>(first) : kernels::kFilled;
       kernels::add_tile_products(compute.kernels, packed, count, panels,
                                  std::min(panels + kPanelsPerPart, tiles), triangle, filled);

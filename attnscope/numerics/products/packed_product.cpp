@@ -16,7 +16,7 @@ std::size_t panels_of(std::int64_t rows) {
   return (static_cast<std::size_t>(rows) + kTile - 1) / kTile;
 }
 
-/// Rows of the product from the tiles (kTile, kTile; column-major) of `panels` panels.
+/// Copies rows of the product from the tiles (kTile, kTile; column-major) of `panels` panels.
 void unpack(const double* tiles, std::size_t panels, std::size_t first_panel,
             MatrixView<double> out) {
   const auto rows = static_cast<std::size_t>(out.rows);
@@ -58,7 +58,8 @@ void PackedMatrix::reserve(std::int64_t rows, std::int64_t cols, const Compute& 
     panels_.reserve(packed_size());
     return;
   }
-  // Filled up with zeros as panels are: BLAS sums the last rows of other shapes in another order.
+  // Padded with zeros like panels, because BLAS sums the last rows of other shapes in another
+  // order.
   plain_ = Matrix<double>(static_cast<std::int64_t>(panels_of(rows_) * kTile), cols_);
   std::fill(plain_.data() + rows_ * cols_, plain_.data() + plain_.rows() * cols_, 0.0);
 }
@@ -70,7 +71,7 @@ std::size_t PackedMatrix::packed_size() const {
 void PackedMatrix::set_rows(std::int64_t first, MatrixView<const double> rows,
                             const Compute& compute) {
   if (compute.kernels.available()) {
-    double* packed = panels_.reserve(packed_size()) + first * cols_;  // what it gave before
+    double* packed = panels_.reserve(packed_size()) + first * cols_;  // keeps the contents
     kernels::pack_panels(compute.kernels, rows, 1, 0, panels_of(rows.rows), packed);
     return;
   }

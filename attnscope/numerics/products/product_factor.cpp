@@ -14,7 +14,7 @@
 namespace attnscope {
 
 Matrix<double> packed(MatrixView<const double> matrix) {
-  // Columns go in strips, because a transposed view is read down its columns.
+  // Columns are copied in strips, because a transposed view is read down its columns.
   constexpr std::int64_t kStrip = 32;
   Matrix<double> out(matrix.rows, matrix.cols);
   for (std::int64_t first = 0; first < matrix.cols; first += kStrip) {
@@ -45,7 +45,7 @@ ProductFactor make_product_factor(MatrixView<const double> matrix, bool with_val
     return factor;
   }
   std::frexp(largest, &factor.exponent);
-  // In two steps: the inverse of the smallest magnitudes is no float64.
+  // Scales in two steps, because the inverse of the smallest magnitudes is not a float64.
   const double half = std::ldexp(1.0, -factor.exponent / 2);
   const double rest = std::ldexp(1.0, -factor.exponent - -factor.exponent / 2);
   for (std::int64_t at = 0; at < count; ++at) data[at] = data[at] * half * rest;
@@ -65,11 +65,12 @@ ProductFactor make_product_factor(MatrixView<const double> matrix, bool with_val
 
 namespace {
 
-/// How far ‖left‖² ‖right‖² may exceed σ_1² before Gram matrices give way to QR: errors of σ² then
-/// stay below about 1e-11 σ_1².
+/// Maximum ratio of ‖left‖² ‖right‖² to σ_1² for Gram matrices; beyond it, QR is used. Errors of σ²
+/// then stay below about 1e-11 σ_1².
 constexpr double kMaxCancellation = 1e4;
 
-/// Of magnitudes, over the rows of a symmetric matrix, lower triangle: no eigenvalue exceeds it.
+/// Returns the largest sum of magnitudes over a row of a symmetric matrix, lower triangle. No
+/// eigenvalue exceeds it.
 double largest_row_sum(std::int64_t n, const std::vector<double>& lower) {
   std::vector<double> sums(static_cast<std::size_t>(n), 0.0);
   for (std::int64_t col = 0; col < n; ++col) {

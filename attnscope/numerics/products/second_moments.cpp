@@ -55,7 +55,7 @@ void for_row_blocks(const Compute& compute, std::int64_t rows,
   });
 }
 
-/// These rows of a symmetric matrix, whole.
+/// Returns these rows of a symmetric matrix, including the upper triangle.
 Matrix<double> rows_of_symmetric(MatrixView<const double> lower, std::int64_t first,
                                  std::int64_t count) {
   Matrix<double> out(count, lower.cols);

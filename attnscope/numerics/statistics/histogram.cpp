@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-/// numpy.linspace(low, high, bins + 1), rounding included.
+/// Returns numpy.linspace(low, high, bins + 1) with the same rounding.
 std::vector<double> equal_edges(double low, double high, std::int64_t bins) {
   const double width = high - low, count = static_cast<double>(bins);
   const double step = width / count;
@@ -20,7 +20,7 @@ std::vector<double> equal_edges(double low, double high, std::int64_t bins) {
   return edges;
 }
 
-/// Bins of the Freedman–Diaconis rule over `width`; may be more than can be made.
+/// Returns the number of Freedman–Diaconis bins over `width`, which may exceed kMaxBins.
 double freedman_diaconis_bins(const Spread& spread, double width) {
   const double iqr = spread.upper_quartile - spread.lower_quartile;
   const double bin_width = 2.0 * iqr * std::pow(static_cast<double>(spread.count), -1.0 / 3.0);
@@ -30,7 +30,7 @@ double freedman_diaconis_bins(const Spread& spread, double width) {
 }  // namespace
 
 Bins choose_bins(const BinRule& rule, const Spread& spread) {
-  double low = 0, high = 1;  // of nothing
+  double low = 0, high = 1;  // for no values
   if (rule.range) {
     low = rule.range->low;
     high = rule.range->high;
@@ -47,8 +47,8 @@ Bins choose_bins(const BinRule& rule, const Spread& spread) {
   if (rule.freedman_diaconis) {
     const double wanted = spread.count == 0 ? 1 : freedman_diaconis_bins(spread, high - low);
     if (wanted > static_cast<double>(kMaxBins)) {
-      out.note = "the Freedman-Diaconis rule asks for more than " + std::to_string(kMaxBins) +
-                 " bins; its histogram has " + std::to_string(kMaxBins);
+      out.note = "the Freedman-Diaconis rule gives more than " + std::to_string(kMaxBins) +
+                 " bins; the histogram has " + std::to_string(kMaxBins);
     }
     bins = static_cast<std::int64_t>(std::min(wanted, static_cast<double>(kMaxBins)));
   }
@@ -58,8 +58,8 @@ Bins choose_bins(const BinRule& rule, const Spread& spread) {
                                                       std::greater_equal<>()) == out.edges.end();
   if (!distinct) {
     out.edges.clear();
-    out.note = "no histogram: float64 has no " + std::to_string(bins) +
-               " equal bins between the smallest value and the largest";
+    out.note = "no histogram: float64 cannot represent " + std::to_string(bins) +
+               " bins of equal width between the smallest and the largest value";
   }
   return out;
 }
@@ -75,7 +75,7 @@ void Histogram::add(double value, std::int64_t count) {
     return;
   }
   const std::size_t last = counts_.size() - 1;
-  // A guess that rounding may put one bin off; the edges decide.
+  // Rounding may put this guess one bin off; the edges decide.
   const double guess = (value - edges_.front()) * bins_per_unit_;
   std::size_t bin = guess < static_cast<double>(last) ? static_cast<std::size_t>(guess) : last;
   while (value < edges_[bin]) --bin;

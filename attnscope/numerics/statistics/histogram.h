@@ -1,4 +1,4 @@
-// Histograms with equal bins, binned as numpy.histogram does.
+// Histograms with bins of equal width, with the same binning as numpy.histogram.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +16,30 @@ struct ValueRange {
   bool holds(double value) const { return value >= low && value <= high; }
 };
 
-/// Which bins were asked for.
+/// Requested bins.
 struct BinRule {
   bool freedman_diaconis = false;
-  std::int64_t bins = 0;            // where they are not
-  std::optional<ValueRange> range;  // none: from the smallest value to the largest
+  std::int64_t bins = 0;            // number of bins, without that rule
+  std::optional<ValueRange> range;  // empty: from the smallest to the largest value
 };
 
-/// What the choice of bins hangs on: the values within the range asked for.
+/// Statistics of the values within the requested range, from which bins are chosen.
 struct Spread {
   std::int64_t count = 0;
   double min = 0, max = 0;
   double lower_quartile = 0, upper_quartile = 0;
 };
 
-/// More Freedman–Diaconis bins than that are not made.
+/// Upper limit on the number of Freedman–Diaconis bins.
 inline constexpr std::int64_t kMaxBins = 65'536;
 
 struct Bins {
-  std::vector<double> edges;  // ascending; empty where float64 has no such edges
-  std::string note;           // what was not done as asked, and why
+  std::vector<double> edges;  // ascending; empty if float64 cannot represent them
+  std::string note;           // deviation from the request, and why
 };
 
-/// The edges that numpy.histogram_bin_edges gives. Freedman & Diaconis 1981: width
-/// 2 IQR count^(-1/3), one bin where the IQR is 0.
+/// Returns the edges of numpy.histogram_bin_edges. Freedman & Diaconis 1981: width 2 IQR
+/// count^(-1/3), or one bin if the IQR is 0.
 Bins choose_bins(const BinRule& rule, const Spread& spread);
 
 class Histogram {
@@ -47,7 +47,7 @@ class Histogram {
   /// `edges`: at least two, ascending, equally spaced.
   explicit Histogram(std::vector<double> edges);
 
-  /// The last bin holds its upper edge too.
+  /// Counts a value. The last bin includes its upper edge.
   void add(double value, std::int64_t count = 1);
   void add(std::span<const double> values);
 

@@ -28,7 +28,7 @@ double interpolate(double below, double above, double weight) {
 
 std::vector<double> quantiles_of(std::span<const ValueCount> ascending,
                                  std::span<const double> fractions) {
-  std::vector<std::int64_t> ends;  // how many values there are up to each entry
+  std::vector<std::int64_t> ends;  // number of values up to each entry
   std::int64_t count = 0;
   for (const ValueCount& entry : ascending) ends.push_back(count += entry.count);
   const auto at_rank = [&](std::int64_t rank) {
@@ -65,7 +65,7 @@ QuantileSearch::QuantileSearch(std::vector<double> sample, std::span<const doubl
   const double width = kept_.back().high - kept_.front().low;
   cells_per_unit_ = static_cast<double>(kCells) / width;
   if (!(std::isfinite(cells_per_unit_) && cells_per_unit_ > 0)) return;
-  // cell_of() never falls as values grow, so a cell before that of `low` holds smaller values only.
+  // cell_of() is monotonic, so cells before that of `low` contain only smaller values.
   cells_.resize(kCells);
   std::size_t cell = 0;
   for (std::size_t index = 0; index < kept_.size(); ++index) {
@@ -86,7 +86,8 @@ void QuantileSearch::add(std::span<const double> values) {
     return;
   }
   const double lowest = kept_.front().low, highest = kept_.back().high;
-  // Two counters for each gap: neighbours often fall into one, and would wait for each other.
+  // Two counters per gap, because consecutive values often fall into the same one and would wait
+  // for each other.
   std::array<std::array<std::int64_t, 2>, 256> counts{};
   for (std::size_t index = 0; index < values.size(); ++index) {
     const double value = values[index];

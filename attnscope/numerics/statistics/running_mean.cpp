@@ -45,7 +45,7 @@ std::optional<double> block_standard_error(std::span<const double> values) {
   const std::int64_t count = std::ssize(values);
   if (count < kFewestBlockValues) return std::nullopt;
   constexpr auto kBlocks = static_cast<double>(kErrorBlocks);
-  std::array<double, kErrorBlocks> apart;  // a block's mean, less the mean of all blocks
+  std::array<double, kErrorBlocks> apart;  // a block's mean minus the mean of all blocks
   double mean = 0;
   for (std::int64_t block = 0; block < kErrorBlocks; ++block) {
     const std::int64_t begin = count * block / kErrorBlocks;
@@ -61,8 +61,9 @@ std::optional<double> block_standard_error(std::span<const double> values) {
     if (block > 0) products += apart[block] * apart[block - 1];
   }
   if (squares == 0) return 0.0;
-  // Of N values around their own mean, the autocorrelation ρ comes out at about ρ − (1 + 3 ρ) / N.
-  constexpr double kMost = 0.9;  // more than blocks of a text share, and more than N of them show
+  // For N values around their own mean, the estimated autocorrelation is biased to about ρ − (1 + 3
+  // ρ) / N.
+  constexpr double kMost = 0.9;  // above what text blocks have, and what N blocks can show
   const double found = products / squares;
   const double shared = std::clamp(found + (1 + 3 * found) / kBlocks, 0.0, kMost);
   return std::sqrt(squares / (kBlocks - 1) / kBlocks * (1 + shared) / (1 - shared));

@@ -1,4 +1,4 @@
-// Means and ratios with their standard errors, of independent values and of a text's neighbors.
+// Means and ratios with standard errors, of independent values and of consecutive tokens of a text.
 // Definitions: docs/metrics.md, "Standard errors".
 #pragma once
 
@@ -8,15 +8,15 @@
 
 namespace attnscope {
 
-/// Of one number over sequences; those without a value do not count.
+/// Mean over sequences with a standard error. Sequences without a value are not counted.
 struct MeanWithError {
-  std::optional<double> mean;  // none of no value
+  std::optional<double> mean;  // empty without values
   std::optional<double>
-      standard_error;  // s / sqrt(N), s² = Σ (x − mean)² / (N − 1); none for N < 2
+      standard_error;  // s / sqrt(N), s² = Σ (x − mean)² / (N − 1); empty for N < 2
 };
 
-/// A mean and the squares around it, value by value (Welford 1962). The mean of whole numbers is
-/// exact to the last digit.
+/// Running mean and sum of squared deviations (Welford 1962). The mean of integers is exact to the
+/// last digit.
 class RunningMean {
  public:
   void add(std::optional<double> value);
@@ -27,20 +27,20 @@ class RunningMean {
   double sum_ = 0, mean_ = 0, squares_ = 0;
 };
 
-/// R = Σ parts / Σ wholes over independent pairs, with the standard error of a ratio of two random
-/// sums (delta method; Cochran 1977, section 6.3): sqrt(N / (N − 1) Σ (part − R whole)²) / |Σ
-/// whole|. Parts that equal their wholes have R = 1 and an error of 0. None where Σ wholes is 0;
-/// the error is none for N < 2.
+/// Returns R = Σ parts / Σ wholes over independent pairs, with the standard error of a ratio (delta
+/// method; Cochran 1977, section 6.3): sqrt(N / (N − 1) Σ (part − R whole)²) / |Σ whole|. If all
+/// parts equal their wholes, R = 1 with an error of 0. Empty if Σ wholes is 0. The error is empty
+/// for N < 2.
 MeanWithError ratio_of_sums(std::span<const double> parts, std::span<const double> wholes);
 
-/// Blocks that block_standard_error() cuts, and the fewest values that it takes.
+/// Number of blocks of block_standard_error(), and its minimum number of values.
 inline constexpr std::int64_t kErrorBlocks = 16, kFewestBlockValues = 2 * kErrorBlocks;
 
-/// The standard error of the mean of values that follow each other, such as the losses of a text's
-/// tokens, of which neighbors are alike: from the means of kErrorBlocks blocks (batch means;
-/// Schmeiser 1982 recommends 10 to 30), widened for what blocks still share with the next one, an
-/// autocorrelation of first order (Steiger et al. 2005), without its small-sample bias (Kendall
-/// 1954). None for fewer than kFewestBlockValues values.
+/// Returns the standard error of the mean of autocorrelated values, such as the losses of a text's
+/// tokens. It uses the means of kErrorBlocks blocks (batch means; Schmeiser 1982 recommends 10 to
+/// 30). It corrects for the remaining first-order autocorrelation of adjacent blocks (Steiger et
+/// al. 2005), without its small-sample bias (Kendall 1954). Empty for fewer than kFewestBlockValues
+/// values.
 std::optional<double> block_standard_error(std::span<const double> values);
 
 }  // namespace attnscope

@@ -20,18 +20,18 @@ std::size_t padded(std::int64_t order) {
   return (static_cast<std::size_t>(order) + kBlock - 1) / kBlock * kBlock;
 }
 
-/// The interleaved matrices of one group, and what their reduction needs.
+/// Interleaved matrices of one group, and buffers for their reduction.
 struct Workspace {
   AlignedBuffer<double> rows, triangle, vectors;
 };
 
 Workspace& workspace() {
-  // Scratch memory of the thread: it changes no result.
+  // Scratch memory of the thread; it does not affect results.
   thread_local Workspace own;
   return own;
 }
 
-/// The rows of each matrix times its scale, a lane each.
+/// Interleaves the rows of each matrix times its scale, one matrix per lane.
 template <class T>
 void interleave_rows(std::span<const MatrixView<const T>> matrices, const double* scales,
                      bool lower, double* rows, const Compute& compute) {
@@ -39,7 +39,7 @@ void interleave_rows(std::span<const MatrixView<const T>> matrices, const double
   const auto n = static_cast<std::size_t>(matrices.front().rows);
   const std::size_t order = padded(matrices.front().rows);
   std::vector<const T*> lines(matrices.size());
-  std::vector<T> packed;  // where elements of a row do not lie together
+  std::vector<T> packed;  // used if the elements of a row are not contiguous
   for (std::size_t row = 0; row < order; ++row) {
     const std::size_t block = row / kBlock;
     double* out = rows + (kernels::row_block_offset(block, order, lower) + row % kBlock) * lanes;
@@ -63,7 +63,7 @@ void interleave_rows(std::span<const MatrixView<const T>> matrices, const double
   }
 }
 
-/// Lane `lane` of the triangle becomes the Gram matrix.
+/// Copies the Gram matrix into lane `lane` of the triangle.
 void interleave_gram(const double* gram, std::size_t n, std::size_t lane, std::size_t lanes,
                      double* triangle) {
   const std::size_t order = padded(static_cast<std::int64_t>(n));
@@ -72,7 +72,7 @@ void interleave_gram(const double* gram, std::size_t n, std::size_t lane, std::s
     double* block = triangle + lane + kernels::column_block_offset(col / kBlock, order) * lanes;
     for (std::size_t row = col; row < n; ++row) {
       block[((row - first) * kBlock + col - first) * lanes] = gram[col * n + row];
-      // The block on the diagonal is whole.
+      // The block on the diagonal is stored completely.
       if (row < first + kBlock) {
         block[((col - first) * kBlock + row - first) * lanes] = gram[col * n + row];
       }
@@ -80,9 +80,9 @@ void interleave_gram(const double* gram, std::size_t n, std::size_t lane, std::s
   }
 }
 
-/// The roots, descending, of the eigenvalues of `count` symmetric matrices, times 2^exponents:
-/// values (count, n). fill(first, count, triangle, exponents) interleaves the next ones, up to
-/// lanes() of them.
+/// Computes the square roots, descending, of the eigenvalues of `count` symmetric matrices, times
+/// 2^exponents: values (count, n). fill(first, count, triangle, exponents) interleaves the next
+/// matrices, at most lanes() of them.
 template <class Fill>
 void roots_of_eigenvalues(std::size_t count, std::size_t n, const Fill& fill, double* values,
                           const Compute& compute) {
@@ -112,10 +112,10 @@ void roots_of_eigenvalues(std::size_t count, std::size_t n, const Fill& fill, do
                   "no solver converged");
     }
     for (std::size_t index = 0; index < size; ++index) {
-      // What fills the order up gave zeros, as small as any eigenvalue of a Gram matrix.
+      // Padding gave zeros, which are no larger than any eigenvalue of a Gram matrix.
       const double* largest =
           diagonals + index / lanes * group_size + (order - 1) * lanes + index % lanes;
-      // Powers of two, of which no single one may reach as far: rounded once at the most.
+      // Scales by two powers of two, because a single one might overflow. Rounds at most once.
       const double half = std::ldexp(1.0, exponents[index] / 2);
       const double rest = std::ldexp(1.0, exponents[index] - exponents[index] / 2);
       for (std::size_t at = 0; at < n; ++at, largest -= lanes) {

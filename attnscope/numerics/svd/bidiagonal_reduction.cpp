@@ -19,19 +19,19 @@ using kernels::BidiagonalReduction;
 using kernels::kSide;
 using kernels::kSideSize;
 
-/// Sweeps of the chase between two looks at the stop token.
+/// Sweeps of the bulge chase between two checks of the stop token.
 constexpr std::size_t kBidiagonalSweeps = 8 * kernels::kSweeps;
 
-/// The state for a matrix of that shape, in memory that is kept for the next.
+/// Prepares the state for a matrix of this shape, in reused memory.
 BidiagonalReduction prepare_reduction(std::size_t rows, std::size_t columns) {
-  // Scratch memory of the thread: it changes no result.
+  // Scratch memory of the thread; it does not affect results.
   thread_local AlignedBuffer<float> floats;
   thread_local AlignedBuffer<double> doubles;
   const std::size_t row_panels = (rows + kSide - 1) / kSide;
   const std::size_t column_tiles = (columns + kSide - 1) / kSide;
   const std::size_t tall = row_panels * kSideSize, wide = column_tiles * kSideSize;
   const std::size_t band = (column_tiles * kSide + kernels::kUpperMargin) * kernels::kUpperStep;
-  constexpr std::size_t kFetchedBeyond = 8 * kSideSize;  // sweeps fetch ahead, past the last array
+  constexpr std::size_t kFetchedBeyond = 8 * kSideSize;  // sweeps prefetch beyond the last array
   float* next_float = floats.reserve(row_panels * wide + 3 * tall + 3 * wide + kFetchedBeyond);
   double* next_double = doubles.reserve(tall + 4 * wide + band);
   const auto take_floats = [&](std::size_t count) {
@@ -69,8 +69,9 @@ void reduce_to_band(BidiagonalReduction& work, const Compute& compute) {
   }
 }
 
-/// The eigenvalues of BᵀB, descending, for the bidiagonal B that the band is chased to. An
-/// eigenvalue errs by a small multiple of 2^-50 of the largest, a σ by at most the root of that.
+/// Returns the eigenvalues of BᵀB, descending, for the bidiagonal B to which the band is reduced.
+/// The error of an eigenvalue is a small multiple of 2^-50 of the largest. The error of a σ is at
+/// most the square root of that.
 std::vector<double> squared_values(const BidiagonalReduction& work, const Compute& compute) {
   const std::size_t n = work.column_tiles * kSide;
   std::vector<double> diagonal(n), off_diagonal(n, 0.0);
@@ -106,10 +107,10 @@ ReducedValues reduced_singular_values(MatrixView<const float> matrix, const Comp
   const auto largest = static_cast<double>(kernels::largest_magnitude(compute.kernels, a));
   ReducedValues out{.values = std::vector<double>(columns, 0.0)};
   if (largest == 0) return out;
-  // A power of two changes no digit and keeps squares away from overflow and underflow.
+  // Scaling by a power of two is exact and prevents overflow and underflow of squares.
   int exponent = 0;
   std::frexp(largest, &exponent);
-  exponent = std::clamp(exponent, -125, 126);  // 2^-exponent is a normal float32
+  exponent = std::clamp(exponent, -125, 126);  // so that 2^-exponent is a normal float32
   BidiagonalReduction work = prepare_reduction(rows, columns);
   std::vector<double> row_squares(work.row_panels * kSide);
   run_parts(compute, work.row_panels, [&](std::size_t panel) {
@@ -121,27 +122,28 @@ ReducedValues reduced_singular_values(MatrixView<const float> matrix, const Comp
   if (!std::isfinite(out.energy)) return out;
   reduce_to_band(work, compute);
   const std::vector<double> squares = squared_values(work, compute);
-  // Columns that fill the last tile gave zeros, which are among the last.
+  // Padding columns of the last tile gave zeros, which are among the last values.
   for (std::size_t at = 0; at < columns; ++at) {
     out.values[at] = std::ldexp(std::sqrt(std::max(squares[at], 0.0)), exponent);
   }
   return out;
 }
 
-// A value errs by what roundings of the matrix, 2^-25 of each entry and update, leave between its
-// two singular vectors. They are independent, so a value stays within about 2e-8 σ_1, with two
-// exceptions:
+// The error of a value comes from rounding errors of the matrix, 2^-25 of each entry per update,
+// between its two singular vectors. These errors are independent, so a value stays within about
+// 2e-8 σ_1, with two exceptions.
 //
-// Where many values are equal, the vectors are those that the roundings choose, and errors add up
-// instead of averaging out: to 5e-7 σ_1 when all are equal. Hence no window of 1e-5 σ_1 may hold
-// more than a quarter of the values. Windows at zero count too: vectors are as free there.
+// First, if many values are equal, their vectors depend on the rounding errors, and errors add up
+// instead of averaging out: to 5e-7 σ_1 when all are equal. Hence no window of 1e-5 σ_1 may contain
+// more than a quarter of the values. Windows at zero count too, because vectors are as arbitrary
+// there.
 //
-// Under a σ_1 far above the others, errors that are small beside σ_1 are not small beside the
-// energy of the bulk. The bulk's values err by less than 1.25e-8 σ_1 then; if all conspired, a
-// cumulative energy would err by 2 · 1.25e-8 σ_1 Σσ / Σσ², which may be 1e-6. (σ_1 Σσ / Σσ² is at
-// most (1 + √n) / 2 and at most σ_1 / σ_rms: this refuses only matrices of thousands of columns.)
-// In truth signs alternate; did they not, the sum of squares would show it, of which we know the
-// right one.
+// Second, if σ_1 is far above the others, errors that are small relative to σ_1 are not small
+// relative to the energy of the bulk. The errors of the bulk's values are below 1.25e-8 σ_1 then.
+// In the worst case, the error of a cumulative energy is 2 · 1.25e-8 σ_1 Σσ / Σσ², which may be
+// 1e-6. (σ_1 Σσ / Σσ² is at most (1 + √n) / 2 and at most σ_1 / σ_rms: this rejects only matrices
+// with thousands of columns.) In practice signs alternate. If they did not, the sum of squares,
+// whose exact value is known, would reveal it.
 bool within_error_bounds(const ReducedValues& reduced) {
   constexpr double kWindow = 1e-5, kMaxRatio = 40, kMaxEnergyError = 2e-7;
   const std::vector<double>& values = reduced.values;

@@ -29,7 +29,7 @@ std::vector<T> column_major_lower(MatrixView<const T> matrix) {
               "LAPACK did not converge for a matrix of order " + std::to_string(n));
 }
 
-/// What turns the vector's first element that counts into a positive number.
+/// Returns the unit factor that makes the vector's first significant element positive.
 template <class T>
 T unit_of(const T* vector, std::int64_t n) {
   double largest = 0;
@@ -41,7 +41,7 @@ T unit_of(const T* vector, std::int64_t n) {
   return T(1);
 }
 
-/// LAPACK's vectors, ascending and one after the other, in descending order.
+/// Returns LAPACK's vectors, which are ascending, in descending order.
 template <class T>
 Matrix<T> descending(const std::vector<T>& ascending, std::int64_t n) {
   Matrix<T> out(n, n);
@@ -110,7 +110,7 @@ SymmetricRoot symmetric_root(MatrixView<const double> matrix, double least,
 
 bool solve_positive(Matrix<double>& a, Matrix<double>& right) {
   const std::int64_t n = a.rows();
-  // The upper triangle, row by row, is the lower one column by column.
+  // The upper triangle in row-major order is the lower triangle in column-major order.
   if (!lapack::cholesky(n, a.data())) return false;
   lapack::divide_by_cholesky(right.rows(), n, right.data(), a.data());
   lapack::divide_by_cholesky_transposed(right.rows(), n, right.data(), a.data());

@@ -12,43 +12,43 @@ namespace attnscope {
 
 struct Eigenvectors {
   std::vector<double> values;  // (n,) descending
-  Matrix<double> vectors;      // (n, n): row i is that of value i, of length 1
+  Matrix<double> vectors;      // (n, n): row i belongs to value i, with length 1
 };
 
-/// Of a symmetric matrix (n, n), of which the lower triangle is read. The first element of each
-/// vector that is not small beside the others is positive, so that signs do not depend on the
-/// solver.
+/// Returns the eigenvectors of a symmetric matrix (n, n), whose lower triangle is read. The first
+/// element of each vector that is not relatively small is positive, so that signs do not depend on
+/// the solver.
 Eigenvectors eigenvectors(MatrixView<const double> symmetric);
 
 struct ComplexEigenvectors {
   std::vector<double> values;            // (n,) descending
-  Matrix<std::complex<double>> vectors;  // (n, n): row i is that of value i, of length 1
+  Matrix<std::complex<double>> vectors;  // (n, n): row i belongs to value i, with length 1
 };
 
-/// Of a Hermitian matrix, of which the lower triangle is read. The first element of each vector
-/// that is not small beside the others is real and positive.
+/// Returns the eigenvectors of a Hermitian matrix, whose lower triangle is read. The first element
+/// of each vector that is not relatively small is real and positive.
 ComplexEigenvectors eigenvectors(MatrixView<const std::complex<double>> hermitian);
 
-/// Singular values and vectors of a matrix (m, n), from its smaller Gram matrix: values are within
-/// √(k 2^-52) of the largest, and vectors of values above 1e-6 of it are orthonormal to 1e-4.
+/// Singular values and vectors of a matrix (m, n), from its smaller Gram matrix. Values are within
+/// √(k 2^-52) of the largest. Vectors of values above 1e-6 of the largest are orthonormal to 1e-4.
 struct Directions {
-  std::vector<double> squares;  // (k,) descending σ², k = min(m, n), none negative
-  Matrix<double> left;          // (k, m): row i is that of value i
-  Matrix<double> right;         // (k, n); a row of zeros where the value vanishes
+  std::vector<double> squares;  // (k,) descending σ², k = min(m, n), non-negative
+  Matrix<double> left;          // (k, m): row i belongs to value i
+  Matrix<double> right;         // (k, n); zero rows for zero values
 };
 Directions directions_of(MatrixView<const double> matrix, const Compute& compute = {});
 
-/// Of a symmetric positive semidefinite matrix: eigenvalues below `least` of the largest count as
-/// that much in both.
+/// Square root of a symmetric positive semidefinite matrix and its inverse. Eigenvalues below
+/// `least` times the largest are raised to that value in both.
 struct SymmetricRoot {
   Matrix<double> root, inverse;  // root · root = matrix
 };
 SymmetricRoot symmetric_root(MatrixView<const double> matrix, double least = 1e-12,
                              const Compute& compute = {});
 
-/// Puts X with X · a = right (rows, n) in place of `right`, for a symmetric positive definite `a`
-/// (n, n): least squares by normal equations. False, with `right` as it was, where `a` is not that
-/// to rounding. Its diagonal and its upper triangle are overwritten.
+/// Replaces `right` by X with X · a = right (rows, n), for a symmetric positive definite `a` (n,
+/// n): least squares by normal equations. Returns false and leaves `right` unchanged if `a` is not
+/// positive definite to rounding. Overwrites the diagonal and upper triangle of `a`.
 bool solve_positive(Matrix<double>& a, Matrix<double>& right);
 
 }  // namespace attnscope

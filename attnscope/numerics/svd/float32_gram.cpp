@@ -19,19 +19,21 @@ using kernels::kGroupTiles;
 using kernels::kTile;
 using kernels::kTileSize;
 
-/// Groups of rows that are worth another thread.
+/// Minimum groups of rows per thread.
 constexpr std::size_t kGroupsPerPart = 8;
-/// Rounding errors of many sums are independent of each other: the norm of such a matrix is about
-/// twice that of its longest row.
+/// Bound on the norm of the error matrix relative to its longest row. Rounding errors of many sums
+/// are independent, so the norm is about twice that of the longest row.
 constexpr double kNormOfRow = 2.5;
-/// Error of a sum of m products beside the lengths of both rows, times sqrt(m): what is assumed at
-/// least, should the sampled rows be kinder than others. Independent signs give two thirds of it.
+/// Lower limit for the assumed error of a sum of m products, relative to the lengths of both rows
+/// and times sqrt(m). It applies if the sampled rows have unusually small errors. Independent signs
+/// give two thirds of it.
 constexpr double kLeastError = 0x1p-23;
-/// Errors that agree from row to row are not independent.
+/// Errors that agree between rows by more than this are not independent.
 constexpr double kMaxAgreement = 4;
-/// A row of A that is shorter than this, squared and beside the longest, shows too little.
+/// A row of A whose squared length, relative to the longest row, is below this has too few digits
+/// for the sample.
 constexpr double kLeastSampledShare = 1e-4;
-/// How far a singular value may be off, beside σ_1.
+/// Maximum error of a singular value, relative to σ_1.
 constexpr double kMaxError = 5e-7;
 
 /// The Gram matrix of A times scale², and its first column of tiles in float64.
@@ -42,7 +44,7 @@ struct SampledGram {
 };
 
 SampledGram sampled_gram(const ColumnSource<float>& a, float scale, const Compute& compute) {
-  // Scratch memory of the thread: it changes no result.
+  // Scratch memory of the thread; it does not affect results.
   thread_local AlignedBuffer<float> packed_memory;
   thread_local AlignedBuffer<double> sample_memory;
   const auto n = static_cast<std::size_t>(a.rows()), columns = static_cast<std::size_t>(a.cols());
@@ -68,7 +70,7 @@ SampledGram sampled_gram(const ColumnSource<float>& a, float scale, const Comput
       }
     });
     run_parts(compute, parts, [&](std::size_t part) {
-      const std::size_t start = (parts - 1 - part) * kGroupsPerPart;  // the longest first
+      const std::size_t start = (parts - 1 - part) * kGroupsPerPart;  // longest first
       const std::size_t end = std::min(start + kGroupsPerPart, groups);
       kernels::add_float32_products(compute.kernels, packed, depth, gram.tiles, start, end,
                                     gram.triangle);
@@ -78,10 +80,10 @@ SampledGram sampled_gram(const ColumnSource<float>& a, float scale, const Comput
   return gram;
 }
 
-/// A bound on the norm of the Gram matrix's error, of which the sample shows some columns; infinite
-/// where the sample says nothing. A is (n, m).
+/// Returns a bound on the norm of the Gram matrix's error, of which the sample has some columns.
+/// Infinite if the sample is not informative. A is (n, m).
 double error_bound(const SampledGram& gram, std::size_t n, std::size_t m) {
-  double largest_square = 0, energy = 0;  // of the norms of the rows of A, and their sum
+  double largest_square = 0, energy = 0;  // largest squared row norm of A; sum of all
   for (std::size_t row = 0; row < n; ++row) {
     const std::size_t tile = row / kTile, at = row % kTile;
     const double square =
@@ -89,7 +91,7 @@ double error_bound(const SampledGram& gram, std::size_t n, std::size_t m) {
     largest_square = std::max(largest_square, square);
     energy += square;
   }
-  // The error's columns: their inner products tell how long they are, and whether they agree.
+  // Inner products of the error's columns give their lengths and their agreement.
   double products[kTileSize] = {};
   for (std::size_t tile = 0; tile < gram.tiles; ++tile) {
     const double* found = gram.triangle + kernels::panel_offset(tile);
@@ -107,7 +109,7 @@ double error_bound(const SampledGram& gram, std::size_t n, std::size_t m) {
     }
   }
   constexpr double kUnknown = std::numeric_limits<double>::infinity();
-  // Of a column's squared length in ‖row of A‖².
+  // Largest squared length of an error column relative to ‖row of A‖².
   double largest_share = kLeastError * kLeastError / static_cast<double>(m) * energy;
   double longest = 0, agreement = 0;
   for (std::size_t col = 0; col < std::min(kTile, n); ++col) {
@@ -144,13 +146,14 @@ std::optional<std::vector<double>> float32_gram_singular_values(const ColumnSour
                                                                 const Compute& compute) {
   const auto n = static_cast<std::size_t>(a.rows());
   const int exponent = scale_exponent(largest);
-  if (exponent < -125 || exponent > 126) return std::nullopt;  // 2^-exponent would be no float32
+  if (exponent < -125 || exponent > 126)
+    return std::nullopt;  // 2^-exponent must be a normal float32
   const SampledGram gram = sampled_gram(a, std::ldexp(1.0F, -exponent), compute);
   const double bound = error_bound(gram, n, static_cast<std::size_t>(a.cols()));
   if (!std::isfinite(bound)) return std::nullopt;
   std::vector<double> squares = tiled_eigenvalues(gram.tiles, gram.triangle, compute);
   std::reverse(squares.begin(), squares.end());
-  squares.resize(n);  // the rows that fill the last tile gave zeros, which are the least
+  squares.resize(n);  // padding rows of the last tile gave zeros, the smallest values
   if (!(bound * bound <= 4 * kMaxError * kMaxError * squares.front() * squares.back())) {
     return std::nullopt;
   }

@@ -12,12 +12,12 @@
 namespace attnscope {
 namespace {
 
-/// What one call of read makes at least, in elements: small enough to stay in the cache until it is
-/// looked at.
+/// Minimum number of elements per call of `read`: small enough to stay in the cache until they are
+/// processed.
 constexpr std::int64_t kPartElements = std::int64_t{1} << 18;
 
-/// A block as it lies in memory, read in parts by the team; visit(first_row, part) sees each once
-/// it is there.
+/// Reads a block in parts on the team. Calls visit(first_row, part) for each part after it has been
+/// read.
 template <class T, class Visit>
 void read_in_parts(const MatrixBlocks<T>& blocks, std::int64_t first_row, std::int64_t first_col,
                    MatrixView<T> out, const Compute& compute, const Visit& visit) {
@@ -33,7 +33,8 @@ void read_in_parts(const MatrixBlocks<T>& blocks, std::int64_t first_row, std::i
 
 constexpr auto kNothing = [](std::size_t, std::int64_t, const auto&) {};
 
-/// The shape of `count` slices of the longer side, from `first` on, and where they start.
+/// Returns memory for `count` slices of the longer dimension, from `first` on, and sets their
+/// start.
 template <class T>
 MatrixView<T> block_in(AlignedBuffer<T>& memory, const MatrixBlocks<T>& blocks,
                        std::int64_t count) {
@@ -42,7 +43,7 @@ MatrixView<T> block_in(AlignedBuffer<T>& memory, const MatrixBlocks<T>& blocks,
   return {memory.reserve(static_cast<std::size_t>(rows * cols)), rows, cols, cols, 1};
 }
 
-/// Scratch memory of the thread: it changes no result.
+/// Scratch memory of the thread; it does not affect results.
 template <class T>
 AlignedBuffer<T>& block_memory() {
   thread_local AlignedBuffer<T> memory;

@@ -15,16 +15,16 @@ namespace {
 
 using kernels::kTile;
 
-/// From about this order on the kernels are as fast as LAPACK on one thread and faster on several,
-/// and LAPACK, which cannot be stopped, would take too long.
+/// From about this order on, the kernels are as fast as LAPACK on one thread and faster on several.
+/// LAPACK also cannot be stopped and would take too long.
 constexpr std::int64_t kResolvedByKernelsFrom = 1200;
 
-/// Columns of A, in units of its rows, that one QR factorization takes.
+/// Number of columns of A per QR factorization, in multiples of its rows.
 constexpr std::int64_t kStackedSquares = 4;
 
-/// `to` = `from` · 2^-exponent.
+/// Computes `to` = `from` · 2^-exponent.
 void copy_scaled(MatrixView<const double> from, int exponent, MatrixView<double> to) {
-  constexpr std::int64_t kStrip = 32;  // both may be transposed: strips keep the lines in the cache
+  constexpr std::int64_t kStrip = 32;  // strips keep lines in the cache if a view is transposed
   const double scale = std::ldexp(1.0, -exponent);
   for (std::int64_t first = 0; first < from.cols; first += kStrip) {
     const std::int64_t end = std::min(first + kStrip, from.cols);
@@ -34,8 +34,8 @@ void copy_scaled(MatrixView<const double> from, int exponent, MatrixView<double>
   }
 }
 
-/// A square matrix with the singular values of A (n, k), n ≤ k, times 2^-exponent: A itself, or R
-/// of Aᵀ = Q R. Orthogonal factors change no singular value.
+/// Returns a square matrix with the singular values of A (n, k), n ≤ k, times 2^-exponent: A
+/// itself, or R of Aᵀ = Q R. Orthogonal factors do not change singular values.
 Matrix<double> square_core(const ColumnSource<double>& a, int exponent, const Compute& compute) {
   const std::int64_t n = a.rows(), k = a.cols();
   if (n == k) {
@@ -56,11 +56,11 @@ Matrix<double> square_core(const ColumnSource<double>& a, int exponent, const Co
   return r;
 }
 
-/// σ are the n largest eigenvalues of [0 Cᵀ; C 0], whose rounding is that of σ_1, not of its
-/// square.
+/// Returns σ as the n largest eigenvalues of [0 Cᵀ; C 0], whose rounding errors are relative to
+/// σ_1, not to its square.
 std::vector<double> values_by_kernels(const Matrix<double>& core, const Compute& compute) {
   const auto n = static_cast<std::size_t>(core.rows());
-  // C begins with a tile of its own, so that no tile on the diagonal has a part of it.
+  // C starts at a tile boundary, so that no tile on the diagonal contains a part of it.
   const std::size_t half = (n + kTile - 1) / kTile;
   double* triangle = zero_triangle(2 * half);
   for (std::size_t row = 0; row < n; ++row) {
@@ -81,11 +81,11 @@ SingularValues values_of_core(const Matrix<double>& core, const Compute& compute
     return {values_by_kernels(core, compute)};
   }
   SingularValues out = solve_one_by_one(fallback_solvers(), core.view(), compute);
-  if (out.fallback == fallback_solvers().front().name) out.fallback = {};  // the usual one here
+  if (out.fallback == fallback_solvers().front().name) out.fallback = {};  // the default here
   return out;
 }
 
-/// Undoes the scaling; (rows, cols) is the shape that an error names.
+/// Undoes the scaling. (rows, cols): the shape for error messages.
 SingularValues finished(SingularValues found, int exponent, std::int64_t rows, std::int64_t cols) {
   found.resolution = Resolution::float64;
   for (double& value : found.values) value = std::ldexp(value, exponent);
@@ -131,11 +131,11 @@ SingularValues resolved_singular_values(const MatrixBlocks<double>& blocks, doub
 std::uint64_t resolved_singular_values_bytes(std::int64_t rows, std::int64_t cols) {
   const auto n = static_cast<std::uint64_t>(std::min(rows, cols));
   const auto longer = static_cast<std::uint64_t>(std::max(rows, cols));
-  constexpr std::uint64_t kSmall = std::uint64_t{4} << 20;  // buffers are filled up to large pages
-  // A block as it is read, below the factor so far, and LAPACK's copy of both.
+  constexpr std::uint64_t kSmall = std::uint64_t{4} << 20;  // buffers are rounded up to huge pages
+  // A block below the current factor, and LAPACK's copy of both.
   const std::uint64_t block = n * std::min<std::uint64_t>(longer, kStackedSquares * n);
   const std::uint64_t factoring = n == longer ? 2 * n * n : 3 * block + 3 * n * n;
-  // The core, and the triangle of twice its order or LAPACK's copy.
+  // The core, and a triangle of twice its order or LAPACK's copy.
   const std::uint64_t padded = n + kTile;
   const std::uint64_t solving = n * n + 2 * padded * (padded + kTile) + block;
   return kSmall + std::max(factoring, solving) * sizeof(double) + n * 8192;
@@ -154,7 +154,7 @@ SingularValues resolved_product_singular_values(MatrixView<const double> left,
 std::uint64_t resolved_product_singular_values_bytes(std::int64_t inner, std::int64_t width) {
   const auto size = static_cast<std::uint64_t>(inner) * static_cast<std::uint64_t>(width);
   const auto k = static_cast<std::uint64_t>(std::min(inner, width));
-  // A scaled factor with LAPACK's copy, the other's root, and the core.
+  // A scaled factor with LAPACK's copy, the root of the other one, and the core.
   return (2 * size + 2 * k * static_cast<std::uint64_t>(inner) + k * k) * sizeof(double) +
          resolved_singular_values_bytes(static_cast<std::int64_t>(k), static_cast<std::int64_t>(k));
 }

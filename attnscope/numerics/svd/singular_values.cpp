@@ -23,7 +23,7 @@ namespace {
 /// Below this order LAPACK is as fast as the kernels.
 constexpr std::int64_t kKernelsFrom = 32;
 
-/// The eigenvalues, ascending, of the Gram matrix of A (n, k) times scale², by LAPACK.
+/// Returns the eigenvalues, ascending, of the Gram matrix of A (n, k) times scale², by LAPACK.
 template <class T>
 std::optional<std::vector<double>> plain_eigenvalues(const ColumnSource<T>& a, double scale,
                                                      const Compute& compute) {
@@ -32,26 +32,27 @@ std::optional<std::vector<double>> plain_eigenvalues(const ColumnSource<T>& a, d
   return lapack::symmetric_eigenvalues(a.rows(), gram.data());
 }
 
-/// The same by the kernels.
+/// Returns the same, by the kernels.
 template <class T>
 std::vector<double> kernel_eigenvalues(const ColumnSource<T>& a, double scale,
                                        const Compute& compute) {
   const auto n = static_cast<std::size_t>(a.rows());
   const std::size_t tiles = (n + kernels::kTile - 1) / kernels::kTile;
   std::vector<double> values = tiled_eigenvalues(tiles, gram_tiles(a, scale, compute), compute);
-  // The rows that fill the last tile gave zeros, and the least eigenvalues of a Gram matrix are
-  // zeros to rounding.
+  // Padding rows of the last tile gave zeros, and the smallest eigenvalues of a Gram matrix are
+  // zero to rounding.
   values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(n));
   return values;
 }
 
-/// σ = sqrt of the eigenvalues of the Gram matrix, in float64: an eigenvalue errs by a small
-/// multiple of 2^-53 of the largest, so a σ by at most the root of that, far below 1e-6 of σ_1.
+/// Returns σ as the square roots of the eigenvalues of the Gram matrix, in float64. The error of an
+/// eigenvalue is a small multiple of 2^-53 of the largest. The error of a σ is at most the root of
+/// that, far below 1e-6 of σ_1.
 template <class T>
 std::optional<std::vector<double>> gram_singular_values(const ColumnSource<T>& a, double largest,
                                                         const Compute& compute) {
   if (largest == 0) return std::vector<double>(static_cast<std::size_t>(a.rows()), 0.0);
-  // A power of two changes no digit.
+  // Scaling by a power of two is exact.
   const int exponent = scale_exponent(largest);
   const double scale = std::ldexp(1.0, -exponent);
   std::optional<std::vector<double>> values;
@@ -72,7 +73,7 @@ std::string matrix_text(std::int64_t rows, std::int64_t cols) {
   return "matrix " + std::to_string(rows) + " x " + std::to_string(cols);
 }
 
-/// Throws Error(numerical) where the norm overflows.
+/// Returns the values. Throws Error(numerical) if the norm overflows.
 SingularValues checked(std::vector<double> values, std::int64_t rows, std::int64_t cols) {
   if (!values.empty() && std::isinf(values.front())) throw norm_overflows(rows, cols);
   return {std::move(values)};
@@ -81,7 +82,7 @@ SingularValues checked(std::vector<double> values, std::int64_t rows, std::int64
 template <class Solve>
 SingularValueSolver on_a_copy(std::string_view name, Solve solve) {
   return {name, [solve](MatrixView<const double> matrix) {
-            // Column-major of the transpose: the same singular values, and the cheapest copy.
+            // Column-major copy of the transpose: the same singular values, and the cheapest copy.
             std::vector<double> copy;
             copy.reserve(static_cast<std::size_t>(matrix.rows * matrix.cols));
             for (std::int64_t row = 0; row < matrix.rows; ++row) {
@@ -109,8 +110,8 @@ SingularValues gram_or_fallback(MatrixView<const T> matrix, const Compute& compu
   return fallback_singular_values(matrix, compute);
 }
 
-/// Whether the kernels reduce a matrix of that type and shape itself, which takes all of it; or sum
-/// its Gram matrix in float32.
+/// Returns whether the kernels reduce a matrix of this type and shape directly, which needs all of
+/// it in memory. Otherwise they sum its Gram matrix in float32.
 template <class T>
 bool is_reduced(std::int64_t rows, std::int64_t cols, Kernels kernels) {
   return std::is_same_v<T, float> && kernels.available() && worth_reducing(rows, cols);
@@ -164,14 +165,14 @@ std::uint64_t singular_values_bytes(std::int64_t rows, std::int64_t cols, Kernel
   const auto longer = static_cast<std::uint64_t>(std::max(rows, cols));
   const std::uint64_t depth = std::min<std::uint64_t>(longer, kernels::kGramDepth);
   const std::uint64_t block = n * depth * sizeof(T), packed = n * depth * sizeof(double);
-  constexpr std::uint64_t kSmall = std::uint64_t{4} << 20;  // buffers are filled up to large pages
-  // LAPACK has the whole Gram matrix.
+  constexpr std::uint64_t kSmall = std::uint64_t{4} << 20;  // buffers are rounded up to huge pages
+  // LAPACK needs the whole Gram matrix.
   if (!kernels.available()) return kSmall + block + n * n * sizeof(double) + packed;
-  // Beside the whole matrix, as blocks are read, its copy in panels and some columns of panels.
+  // The whole matrix as read, its copy in panels, and some columns of panels.
   if (is_reduced<T>(rows, cols, kernels)) {
     return kSmall + 2 * n * longer * sizeof(T) + (n + longer) * 4096;
   }
-  // The triangle, a packed block, and what the reduction to a band has: some panels, the band.
+  // The triangle, a packed block, and the buffers of the band reduction: some panels and the band.
   return kSmall + block + n * (n + 2 * kernels::kTile) / 2 * sizeof(double) + packed + n * 4096;
 }
 
@@ -193,7 +194,7 @@ template SingularValues plain_singular_values(MatrixView<const double>, const Co
 
 SingularValues product_singular_values(MatrixView<const double> left,
                                        MatrixView<const double> right, const Compute& compute) {
-  // leftᵀ right = (Q_l R_l)(Q_r R_r)ᵀ, and orthogonal factors change no singular value.
+  // leftᵀ right = (Q_l R_l)(Q_r R_r)ᵀ, and orthogonal factors do not change singular values.
   const Matrix<double> r_left = qr_r_factor(left.transposed(), compute);
   const Matrix<double> r_right = qr_r_factor(right.transposed(), compute);
   const Matrix<double> core = multiply_transposed(r_left.view(), r_right.view(), compute);

@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-/// A thin factor (r, D) = rootᵀ-form U S Vᵀ: `root` (r, r) is S Uᵀ, `basis` (r, D) the rows of Vᵀ.
+/// A thin factor (r, D) = U S Vᵀ: `root` (r, r) is S Uᵀ, and `basis` (r, D) has the rows of Vᵀ.
 struct Factored {
   Matrix<double> root, basis;
 };
@@ -23,7 +23,7 @@ lapack::SingularTriples triples_of(MatrixView<const double> matrix) {
   }
   auto found = lapack::singular_triples(matrix.rows, matrix.cols, columns.data());
   if (found) return *std::move(found);
-  throw Error(ErrorKind::numerical, {.problem = "LAPACK finds no singular vectors"});
+  throw Error(ErrorKind::numerical, {.problem = "LAPACK did not converge on singular vectors"});
 }
 
 Factored factored(MatrixView<const double> matrix) {
@@ -43,7 +43,7 @@ Factored factored(MatrixView<const double> matrix) {
   return out;
 }
 
-/// coefficients (count, r) times basis (r, D).
+/// Returns coefficients (count, r) · basis (r, D).
 Matrix<double> combined(const Matrix<double>& coefficients, const Matrix<double>& basis,
                         const Compute& compute) {
   return multiply_transposed(coefficients.view(), basis.view().transposed(), compute);

@@ -1,4 +1,4 @@
-// The leading singular vectors of products of thin factors and of whole matrices, in float64.
+// Leading singular vectors of products of thin factors and of whole matrices, in float64.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,19 @@
 namespace attnscope {
 
 struct SingularDirections {
-  std::vector<double> values;  // all that can be nonzero, descending
-  /// (count, D): unit rows, those of the largest values. `left` is empty where only one side was
-  /// asked for.
+  std::vector<double> values;  // all values that can be nonzero, descending
+  /// (count, D): unit rows for the largest values. `left` is empty if only one side was requested.
   Matrix<double> left, right;
 };
 
-/// Of leftᵀ · right for left and right (r, D), r ≤ D, finite, without anything of the size D × D:
-/// M = Σ values[i] left[i]ᵀ right[i]. At most `count` directions. Throws Error(numerical) where
+/// Returns at most `count` directions of M = leftᵀ · right for finite left and right (r, D), r ≤ D,
+/// without forming a D × D matrix: M = Σ values[i] left[i]ᵀ right[i]. Throws Error(numerical) if
 /// LAPACK does not converge.
 SingularDirections product_directions(MatrixView<const double> left, MatrixView<const double> right,
                                       std::int64_t count, const Compute& compute);
 
-/// The right singular vectors of a matrix (rows, D), finite. No Gram matrix is formed, so that
-/// small values and their vectors are as accurate as LAPACK's.
+/// Returns the right singular vectors of a finite matrix (rows, D). No Gram matrix is formed, so
+/// that small values and their vectors are as accurate as LAPACK's.
 SingularDirections row_directions(MatrixView<const double> matrix, std::int64_t count,
                                   const Compute& compute);
 

@@ -15,11 +15,12 @@ namespace {
 using kernels::kTile;
 using kernels::kTileSize;
 
-/// Into how many parts a sweep is cut: one until other threads could help. Each has sums of its
-/// own, so the number decides the last digits and must depend on the matrix alone.
+/// Returns the number of parts of a sweep: one for sizes at which other threads cannot help. Each
+/// part has its own sums, so this number affects the last digits and must depend only on the
+/// matrix.
 std::size_t sweep_parts(std::size_t tiles) { return tiles <= 48 ? 1 : 8; }
 
-/// Sweeps of the chase between two looks at the stop token.
+/// Sweeps of the bulge chase between two checks of the stop token.
 constexpr std::size_t kSymmetricSweeps = 8 * kernels::kSweeps;
 
 /// Below this order LAPACK is as fast.
@@ -40,11 +41,12 @@ std::vector<double> eigenvalues_by_kernels(MatrixView<const double> lower, const
         triangle[kernels::panel_offset(at_row / kTile) + at_col * kTile + at_row % kTile] = value;
       };
       place(row, col);
-      if (row / kTile == col / kTile) place(col, row);  // tiles on the diagonal are whole
+      if (row / kTile == col / kTile) place(col, row);  // diagonal tiles are complete
     }
   }
   std::vector<double> values = tiled_eigenvalues(tiles, triangle, compute);
-  // The rows that fill the last tile up gave zeros, and which of several zeros go is all the same.
+  // Padding rows of the last tile gave zeros. It does not matter which of several zeros are
+  // removed.
   const auto by_magnitude = [](double a, double b) { return std::abs(a) < std::abs(b); };
   while (values.size() > order) {
     values.erase(std::min_element(values.begin(), values.end(), by_magnitude));
@@ -76,7 +78,7 @@ std::optional<std::vector<double>> symmetric_eigenvalues(MatrixView<const double
 }
 
 std::vector<double> tiled_eigenvalues(std::size_t tiles, double* triangle, const Compute& compute) {
-  // Scratch memory of the thread: it changes no result.
+  // Scratch memory of the thread; it does not affect results.
   thread_local AlignedBuffer<double> memory;
   const std::size_t n = tiles * kTile, panel = tiles * kTileSize;
   const std::size_t parts = sweep_parts(tiles);

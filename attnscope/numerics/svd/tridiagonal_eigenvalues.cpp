@@ -11,30 +11,31 @@ namespace {
 
 using kernels::kPoints;
 
-/// Of a matrix of norm at most 1.
+/// Tolerance for a matrix of norm at most 1.
 constexpr double kTolerance = 0x1p-50;
-/// A coupling below the rounding of the norm changes nothing, and zero would end the sequences.
+/// Lower limit of squared couplings. Smaller ones are below the rounding of the norm, and zero
+/// would end the sequences.
 constexpr double kLeastSquaredCoupling = 1e-36;
-/// Brackets that are worth a thread.
+/// Minimum number of brackets per thread.
 constexpr std::size_t kBracketsPerPart = 8 * kPoints;
 
-/// The characteristic polynomial at a point, and how many eigenvalues lie below it.
+/// The characteristic polynomial at a point, and the number of eigenvalues below it.
 struct Sample {
   double point = 0, mantissa = 0;
   std::int64_t exponent = 0, below = 0;
 };
 
-/// Between two samples: holds the eigenvalues numbered left.below … right.below − 1.
+/// Interval between two samples, with the eigenvalues left.below … right.below − 1.
 struct Interval {
   Sample left, right;
 };
 
-/// Intervals that hold one eigenvalue each.
+/// Intervals with one eigenvalue each.
 class SingleBrackets {
  public:
   std::size_t size() const { return size_; }
 
-  /// None yet, of at most `most`.
+  /// Removes all intervals, and reserves memory for `most`.
   void clear(std::size_t most) {
     size_ = 0;
     if (left_.size() < most + kPoints) resize(most + kPoints);
@@ -54,17 +55,17 @@ class SingleBrackets {
     allowed_width_[at] = 4 * width;
   }
 
-  /// Fills up with copies of the last one, so that whole batches of kPoints can be worked on.
+  /// Pads with copies of the last interval to whole batches of kPoints.
   void pad() {
     const std::size_t padded = (size_ + kPoints - 1) / kPoints * kPoints;
     for (std::size_t at = size_; at < padded; ++at) copy(size_ - 1, at);
   }
 
-  /// Narrows those in [first, last), a multiple of kPoints, until each is within the tolerance;
-  /// writes unit times each value.
+  /// Narrows intervals [first, last), a multiple of kPoints, until each is within the tolerance.
+  /// Writes `unit` times each value.
   void find_values(const kernels::Tridiagonal& matrix, std::size_t first, std::size_t last,
                    double unit, std::vector<double>& values, const Compute& compute) {
-    // Most need about eight rounds; then those that are done make room.
+    // Most intervals need about eight rounds. Finished intervals are removed after seven.
     int rounds = 7;
     while (first < last) {
       const std::size_t batches = (last - first + kPoints - 1) / kPoints;
@@ -115,11 +116,12 @@ class SingleBrackets {
   std::vector<std::int64_t> left_exponent_, right_exponent_, index_;
 };
 
-/// Kept from one matrix to the next, for small ones are as quick as their allocations.
+/// Buffers that are reused between matrices, because small matrices take no longer than their
+/// allocations.
 struct Search {
   std::vector<double> diagonal, off_squared;
   std::vector<Sample> samples;
-  std::vector<Interval> several, next;  // intervals that hold more than one eigenvalue
+  std::vector<Interval> several, next;  // intervals with several eigenvalues
   SingleBrackets single;
 
   kernels::Tridiagonal matrix() const {
@@ -127,7 +129,7 @@ struct Search {
   }
 };
 
-/// The rest of each sample, from its point.
+/// Evaluates each sample at its point.
 void evaluate(const kernels::Tridiagonal& matrix, std::vector<Sample>& samples,
               const Compute& compute) {
   constexpr std::size_t kSamplesPerPart = kBracketsPerPart;
@@ -149,7 +151,7 @@ void evaluate(const kernels::Tridiagonal& matrix, std::vector<Sample>& samples,
   run_parts(compute, (samples.size() + kSamplesPerPart - 1) / kSamplesPerPart, evaluate_part);
 }
 
-/// Puts an interval where it belongs: nowhere, to the values, or to one of the searches.
+/// Discards an empty interval, or adds it to the values or to one of the searches.
 void place(Search& search, const Interval& interval, double unit, std::vector<double>& values) {
   const std::int64_t first = interval.left.below, last = interval.right.below;
   if (first >= last) return;
@@ -164,7 +166,7 @@ void place(Search& search, const Interval& interval, double unit, std::vector<do
   }
 }
 
-/// Cuts the interval until each piece holds one eigenvalue, or is as narrow as may be.
+/// Splits the interval until each piece has one eigenvalue or is within the tolerance.
 void isolate(Search& search, Interval whole, double unit, std::vector<double>& values,
              const Compute& compute) {
   search.single.clear(values.size());
@@ -173,7 +175,7 @@ void isolate(Search& search, Interval whole, double unit, std::vector<double>& v
   while (!search.next.empty()) {
     search.several.swap(search.next);
     search.next.clear();
-    // A batch costs the same however few of its points are wanted.
+    // The cost of a batch does not depend on how many of its points are used.
     const std::size_t cuts = std::max<std::size_t>(1, kPoints / search.several.size());
     search.samples.clear();
     for (const Interval& interval : search.several) {
@@ -204,7 +206,7 @@ std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
                                             std::span<const double> off_diagonal,
                                             const Compute& compute) {
   const std::size_t n = diagonal.size();
-  // Gershgorin's circles hold every eigenvalue.
+  // Gershgorin circles contain all eigenvalues.
   double lowest = 0, highest = 0;
   for (std::size_t at = 0; at < n; ++at) {
     const double radius = (at > 0 ? std::abs(off_diagonal[at - 1]) : 0) +
@@ -219,10 +221,10 @@ std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
   std::frexp(norm, &exponent);
   const double scale = std::ldexp(1.0, -exponent), unit = std::ldexp(1.0, exponent);
 
-  // Scratch memory of the thread: it changes no result.
+  // Scratch memory of the thread; it does not affect results.
   thread_local Search search;
   const std::size_t even = n + n % 2;
-  search.diagonal.assign(even, 2.0);  // a row that was added changes no sign
+  search.diagonal.assign(even, 2.0);  // an added row changes no sign
   search.off_squared.assign(even, 0.0);
   for (std::size_t at = 0; at < n; ++at) {
     search.diagonal[at] = diagonal[at] * scale;
@@ -240,13 +242,13 @@ std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
   isolate(search, whole, unit, values, compute);
   const std::size_t count = search.single.size();
   if (count > 0) search.single.pad();
-  Search& found = search;  // thread_local: other threads must use this one's
+  Search& found = search;  // thread_local: other threads must use this object
   run_parts(compute, (count + kBracketsPerPart - 1) / kBracketsPerPart, [&](std::size_t part) {
     const std::size_t first = part * kBracketsPerPart;
     found.single.find_values(found.matrix(), first, std::min(first + kBracketsPerPart, count), unit,
                              values, compute);
   });
-  // Inside a cluster two counts may differ by rounding in the wrong direction.
+  // Within a cluster, rounding may reverse the order of two values.
   if (!std::is_sorted(values.begin(), values.end())) std::sort(values.begin(), values.end());
   return values;
 }

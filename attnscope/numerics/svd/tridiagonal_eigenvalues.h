@@ -1,4 +1,4 @@
-// Eigenvalues of symmetric tridiagonal matrices, by counting.
+// Eigenvalues of symmetric tridiagonal matrices, by Sturm sequences.
 #pragma once
 
 #include <span>
@@ -8,8 +8,9 @@
 
 namespace attnscope {
 
-/// All eigenvalues, ascending, of the matrix with `diagonal` (n,) and `off_diagonal` (n − 1,), each
-/// within about 2^-50 of its norm. Finite input, n > 0. Needs compute.kernels.available().
+/// Returns all eigenvalues, ascending, of the matrix with `diagonal` (n,) and `off_diagonal` (n −
+/// 1,). Each is within about 2^-50 of the norm. Requires finite input, n > 0, and
+/// compute.kernels.available().
 std::vector<double> tridiagonal_eigenvalues(std::span<const double> diagonal,
                                             std::span<const double> off_diagonal,
                                             const Compute& compute = {});

@@ -26,7 +26,7 @@ TEST_F(CliStore, RejectsFilesThatAreNotAStore) {
   for (const std::string name : {"foreign", "numbered", "text", "long text", "weights"}) {
     SCOPED_TRACE(name);
     const std::string path = (folder_.path() / name).string(), before = read_file(path);
-    expect_refusal({"spectrum", llama, "--store", path}, kBadFile, {path, "name another file"});
+    expect_refusal({"spectrum", llama, "--store", path}, kBadFile, {path, "pass another file"});
     expect_refusal({"export", path}, kBadFile, {path});
     EXPECT_EQ(read_file(path), before);
   }
@@ -39,7 +39,7 @@ TEST_F(CliStore, RejectsOtherVersions) {
   const Words command = {"spectrum", data_path("llama")};
   output_of(stored(command));
   for (const auto& [version, advice] :
-       std::map<std::string, std::string>{{"1", "computed again"}, {"3", "update attnscope"}}) {
+       std::map<std::string, std::string>{{"1", "recompute the rows"}, {"3", "update attnscope"}}) {
     SCOPED_TRACE(version);
     query(store(), "PRAGMA user_version = " + version);
     const std::string before = read_file(store());
@@ -118,7 +118,7 @@ TEST_F(CliStore, FullDiskIsAnErrorAndKeepsFinishedRows) {
     EXPECT_EQ(run.out, "");
     EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
     EXPECT_TRUE(contains(run.err, store())) << run.err;
-    EXPECT_TRUE(contains(run.err, "room")) << run.err;
+    EXPECT_TRUE(contains(run.err, "disk space")) << run.err;
   }
   const long kept = items();
   EXPECT_GT(kept, 0);

@@ -162,7 +162,7 @@ TEST(Prompts, RejectsUnsupportedCombinations) {
       {{"lens", data_path("stacks/vit"), "--prompts", ids}, "does not take text"},
       {{"lens", data_path("forward/llama"), "--prompts", texts}, "has no tokenizer.json"},
       {{"predict", data_path("forward/gemma4"), "--attribution", "--prompts", ids},
-       "read more than the stream"}};
+       "inputs other than the residual stream"}};
   for (const auto& [command, reason] : refused) {
     SCOPED_TRACE(command_text(command));
     const RunResult run = run_attnscope(command);

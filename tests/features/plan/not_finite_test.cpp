@@ -86,7 +86,7 @@ TEST_F(PlanNotFinite, NamesTheMatrixThatCausesNan) {
   const std::string model = with_nan("model.layers.4.mlp.up_proj.weight");
   const RunResult run = run_attnscope(plan(model, {}));
   EXPECT_EQ(run.exit_code, 6);
-  EXPECT_TRUE(contains(run.err, "layer 4 gives NaN")) << run.err;
+  EXPECT_TRUE(contains(run.err, "layer 4 outputs NaN")) << run.err;
   EXPECT_TRUE(contains(run.err, "up of layer 4 holds NaN or Inf")) << run.err;
 }
 

@@ -115,7 +115,7 @@ TEST(CliPredict, ShowsHiddenStatesOfAModelWithoutAHead) {
   const RunResult run = run_attnscope({"predict", model, "--tokens", "1,2", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_TRUE(contains(run.err, "note: ")) << run.err;
-  EXPECT_TRUE(contains(run.err, "no output head")) << run.err;
+  EXPECT_TRUE(contains(run.err, "no LM head")) << run.err;
   const json report = json::parse(run.out);
   EXPECT_TRUE(report.at("rows").empty());
   EXPECT_FALSE(report.at("models")[0].at("hidden_states").empty());

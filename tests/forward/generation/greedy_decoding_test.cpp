@@ -64,7 +64,7 @@ TEST_F(EndTokens, RejectOtherTypes) {
   for (const char* wrong : {R"("2")", "2.5", "[1, null]", "true", "{}", "-1"}) {
     SCOPED_TRACE(wrong);
     folder_.write("generation_config.json", R"({"eos_token_id": )" + std::string(wrong) + "}");
-    EXPECT_ERROR_SAYING(ErrorKind::format, ends(), "'eos_token_id' is no token id");
+    EXPECT_ERROR_SAYING(ErrorKind::format, ends(), "'eos_token_id' is not a token id");
   }
 }
 

@@ -12,30 +12,30 @@ namespace attnscope::kernels {
 
 // Sums from one pass over an attention map.
 
-/// column_squares has room for a multiple of kMapColumnStep elements; those beyond the map are
-/// overwritten.
+/// `column_squares` must have room for a multiple of kMapColumnStep elements. Elements beyond the
+/// map are overwritten.
 inline constexpr std::size_t kMapColumnStep = 8;
 MapSums map_sums(Kernels kernels, MatrixView<const float> map, bool causal, double* column_squares);
 
 // Products of an attention map, or of its Gram matrix, with a few columns.
 
-/// Columns that a map is multiplied with at the same time, as row-major matrices.
+/// Number of columns that a map is multiplied with at the same time, as a row-major matrix.
 inline constexpr std::size_t kSketch = 8;
 
-/// out (rows, kSketch) = map · in, in (cols, kSketch). Rows of the map are contiguous. `lower`:
-/// elements above the diagonal are zero and not read.
+/// Computes out (rows, kSketch) = map · in, with in (cols, kSketch). Rows of the map are
+/// contiguous. `lower`: elements above the diagonal are zero and not read.
 void multiply_map(Kernels kernels, MatrixView<const float> map, bool lower, const double* in,
                   double* out);
 
-/// out (cols, kSketch) = mapᵀ · map · in, in (cols, kSketch), in one pass over the map; returns the
-/// sum of its squares. scratch: kTogether lines of gram_scratch(cols).
+/// Computes out (cols, kSketch) = mapᵀ · map · in, with in (cols, kSketch), in one pass over the
+/// map. Returns the sum of the map's squares. scratch: kTogether lines of gram_scratch(cols).
 inline constexpr std::size_t kTogether = 4;
 inline constexpr std::size_t gram_scratch(std::size_t cols) { return (cols + 7) / 8 * 8; }
 double multiply_map_gram(Kernels kernels, MatrixView<const float> map, bool lower, const double* in,
                          double* scratch, double* out);
 
-/// out = M · in for the symmetric M whose lower triangle lies in tiles (tiles.h); in and out
-/// (tiles * kTile, width) row-major, width a multiple of kTile.
+/// Computes out = M · in for the symmetric M whose lower triangle is in tiles (tiles.h). in and out
+/// are (tiles * kTile, width), row-major, with width a multiple of kTile.
 void multiply_symmetric(Kernels kernels, const double* triangle, std::size_t tiles,
                         const double* in, std::size_t width, double* out);
 

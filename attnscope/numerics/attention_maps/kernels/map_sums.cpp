@@ -1,4 +1,4 @@
-// Sums over attention maps: a logarithm for each weight is most of them.
+// Sums over attention maps. Most of the time goes into one logarithm per weight.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -15,19 +15,20 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// ln x of normal x > 0, within 1e-11 of itself; some finite number for 0, which 0 takes to 0.
+/// Returns ln x for normal x > 0, with a relative error below 1e-11. For 0, returns a finite
+/// number, so that its product with 0 is 0.
 HWY_INLINE Vector logarithm(Vector x) {
   const Doubles d;
   const hn::RebindToUnsigned<Doubles> du;
-  // x = 2^e m, sqrt(1/2) <= m < sqrt(2): e is the exponent once sqrt(1/2) has been carried to 1.
+  // x = 2^e m with sqrt(1/2) <= m < sqrt(2). Shifting sqrt(1/2) to 1 makes e the exponent.
   const auto root = hn::Set(du, 0x3FE6A09E667F3BCD), one = hn::Set(du, 0x3FF0000000000000);
   const auto mantissa_bits = hn::Set(du, 0x000FFFFFFFFFFFFF);
   const auto carried = hn::Add(hn::BitCast(du, x), hn::Sub(one, root));
   const Vector m = hn::BitCast(d, hn::Add(hn::And(carried, mantissa_bits), root));
-  // The exponent, at most 2^12, in the low bits of 2^52.
+  // Puts the exponent, at most 2^12, into the low bits of 2^52.
   const auto in_low_bits = hn::Or(hn::ShiftRight<52>(carried), hn::BitCast(du, hn::Set(d, 0x1p52)));
   const Vector e = hn::Sub(hn::BitCast(d, in_low_bits), hn::Set(d, 0x1p52 + 1023));
-  // ln m = 2 artanh s = 2 s (1 + s²/3 + s⁴/5 + …), |s| < 0.172: the first term left out is 2e-12.
+  // ln m = 2 artanh s = 2 s (1 + s²/3 + s⁴/5 + …), |s| < 0.172. The first omitted term is 2e-12.
   const Vector s = hn::Div(hn::Sub(m, hn::Set(d, 1.0)), hn::Add(m, hn::Set(d, 1.0)));
   const Vector z = hn::Mul(s, s);
   Vector series = hn::Set(d, 1.0 / 13);

@@ -1,4 +1,4 @@
-// Products with a few columns: the first look at a large map's leading singular values.
+// Products with a few columns, for a first estimate of a large map's leading singular values.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -15,13 +15,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Columns of a map that are converted at once.
+/// Columns of a map that are converted together.
 constexpr std::size_t kConverted = 256;
 /// Registers that hold a row of kSketch columns.
 constexpr std::size_t kParts = kSketch / kLanes;
 
-/// Columns [first, last) of kTogether rows from `row` on as float64, `step` apart, zero where there
-/// are none; returns their squares' sums, a lane each.
+/// Converts columns [first, last) of kTogether rows from `row` on to float64, `step` apart, with
+/// zeros for missing rows. Returns the sums of their squares, one per lane.
 Vector convert(MatrixView<const float> map, bool lower, std::size_t row, std::size_t first,
                std::size_t last, std::size_t step, double* out) {
   const Doubles d;
@@ -53,7 +53,7 @@ struct RowSums {
   Vector at[kTogether][kParts];
 };
 
-/// sums += lines · in, of `count` columns.
+/// Adds lines · in to `sums`, over `count` columns.
 HWY_INLINE void add_rows(const double* lines, std::size_t step, std::size_t count, const double* in,
                          RowSums& sums) {
   const Doubles d;
@@ -136,8 +136,8 @@ void multiply_triangle(const double* triangle, std::size_t tiles, const double* 
   for (std::size_t panel = 0; panel < tiles; ++panel) {
     const double* tile_columns = triangle + panel_offset(panel);
     for (std::size_t at = 0; at < width; at += kTile) {
-      // The panel's rows, from the diagonal to the left; sums of kTile columns at a time keep their
-      // digits.
+      // Rows of the panel, up to the diagonal. Summing kTile columns at a time keeps the sums
+      // accurate.
       for (std::size_t tile = 0; tile <= panel; ++tile) {
         multiply_tile</*kSubtract=*/false>({.left = in + tile * kTile * width + at,
                                             .left_step = width,
@@ -147,7 +147,7 @@ void multiply_triangle(const double* triangle, std::size_t tiles, const double* 
                                             .depth = kTile},
                                            out + panel * kTile * width + at, width);
       }
-      // And as columns of the other triangle.
+      // The same elements as columns of the upper triangle.
       for (std::size_t tile = 0; tile < panel; ++tile) {
         multiply_tile</*kSubtract=*/false>({.left = in + panel * kTile * width + at,
                                             .left_step = width,

@@ -1,5 +1,5 @@
-// The activations of MLPs in float32. Compiled once per instruction set. Each is within 2.5e-7 of
-// the exact value, or within 1e-7 |x| if the value is small compared with x.
+// Activation functions of MLPs in float32. Compiled once per instruction set. The error of each is
+// at most 2.5e-7, or at most 1e-7 |x| if the value is small compared with x.
 #if defined(ATTNSCOPE_NUMERICS_KERNELS_ACTIVATIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNSCOPE_NUMERICS_KERNELS_ACTIVATIONS_INL_H_
 #undef ATTNSCOPE_NUMERICS_KERNELS_ACTIVATIONS_INL_H_
@@ -17,18 +17,18 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// x σ(y).
+/// Returns x σ(y).
 template <class D, class V>
 HWY_INLINE V times_sigmoid(D d, V x, V y) {
   return hn::Div(x, hn::Add(hn::Set(d, 1.0F), exponential(d, hn::Neg(y))));
 }
 
-/// tanh x, within 2 ulp.
+/// Returns tanh x within 2 ulp.
 template <class D, class V>
 HWY_INLINE V hyperbolic_tangent(D d, V x) {
   const V size = hn::Abs(x);
-  // Where 1 − 2 / (e²ˣ + 1) would cancel: x + x³ P(x²), the best polynomial for |x| ≤ 0.625, with
-  // an error of 4e-9.
+  // For small |x|, 1 − 2 / (e²ˣ + 1) would lose digits. Uses x + x³ P(x²) instead, the best
+  // polynomial for |x| ≤ 0.625, with an error of 4e-9.
   const V square = hn::Mul(x, x);
   V sum = hn::Set(d, -0.0057050003670156F);
   sum = hn::MulAdd(sum, square, hn::Set(d, 0.020639101043343544F));
@@ -41,9 +41,9 @@ HWY_INLINE V hyperbolic_tangent(D d, V x) {
   return hn::IfThenElse(hn::Lt(size, hn::Set(d, 0.625F)), near, hn::CopySign(far, x));
 }
 
-/// x Φ(x) = max(x, 0) − |x| Φ(−|x|), without cancellation. ln Φ(−t) = t P(t) − ln 2 for t ≤ 6,
-/// where P is best for t Φ(−t), with an error of 8e-9. Beyond, the formula decreases, and Φ is
-/// negligible beside 1.
+/// Returns x Φ(x) = max(x, 0) − |x| Φ(−|x|), without cancellation. ln Φ(−t) = t P(t) − ln 2 for t ≤
+/// 6, where P minimizes the error of t Φ(−t), 8e-9. For larger t, the formula decreases, and Φ is
+/// negligible compared with 1.
 template <class D, class V>
 HWY_INLINE V gaussian_error_linear(D d, V x) {
   const V size = hn::Abs(x);
@@ -59,7 +59,7 @@ HWY_INLINE V gaussian_error_linear(D d, V x) {
   return hn::NegMulAdd(size, exponential(d, sum), hn::ZeroIfNegative(x));
 }
 
-/// max(x, 0). NaN stays NaN, unlike with some CPUs' maximum.
+/// Returns max(x, 0). NaN stays NaN, unlike with the maximum instruction of some CPUs.
 template <class D, class V>
 HWY_INLINE V positive_part(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);

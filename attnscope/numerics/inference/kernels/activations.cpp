@@ -1,4 +1,4 @@
-// Activations of many values, in place.
+// Activation functions of many values, in place.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// function(d, vector) of all values.
+/// Replaces all values by function(d, vector).
 template <class Function>
 HWY_INLINE void replace(float* values, std::size_t count, const Function& function) {
   const hn::ScalableTag<float> d;

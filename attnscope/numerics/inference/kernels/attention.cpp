@@ -1,5 +1,5 @@
-// Attention of one head: scores, weights and what they make of the values, for a block of queries
-// whose scores stay in the caches. Work on keys that no query of a strip sees is left out.
+// Attention of one head: scores, weights and outputs, for a block of queries whose scores stay in
+// the caches. Keys that no query of a strip attends to are skipped.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -26,7 +26,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // ---- scores
 
-/// out (kQueries, kVectors registers; rows `stride` apart) = scale · q · a panel of keys.
+/// Computes out (kQueries, kVectors registers; rows `stride` apart) = scale · q · a panel of keys.
 template <std::size_t kVectors>
 HWY_INLINE void multiply_keys(const float* const* q, const float* keys, std::size_t depth,
                               float scale, std::size_t rows, float* HWY_RESTRICT out,
@@ -65,7 +65,7 @@ HWY_INLINE void multiply_keys(const float* const* q, const float* keys, std::siz
   }
 }
 
-/// Where each of kCount rows from `first` on starts; past the end the last row, again.
+/// Sets pointers to kCount rows from `first` on. Past the end, the last row is repeated.
 template <std::size_t kCount, class T>
 HWY_INLINE void rows_at(MatrixView<T> matrix, std::int64_t first, T* (&rows)[kCount]) {
   for (std::size_t row = 0; row < kCount; ++row) {
@@ -114,8 +114,8 @@ void score_block(const AttentionBlock& block) {
 
 // ---- weights
 
-/// Whether the map is so large that its rows would only push other things out of the caches, and
-/// lies where it can be written past them.
+/// Returns whether the map is so large that its rows should bypass the caches, and is aligned for
+/// such writes.
 bool goes_past_caches(MatrixView<const float> map, std::int64_t tokens) {
   constexpr std::int64_t kFromTokens = 1024, kLine = 64;
   return map.data != nullptr && tokens >= kFromTokens &&
@@ -123,8 +123,8 @@ bool goes_past_caches(MatrixView<const float> map, std::int64_t tokens) {
          map.row_stride % (kLine / static_cast<std::int64_t>(sizeof(float))) == 0;
 }
 
-/// Scores become weights. Several rows pass each step together, as one row's steps wait for each
-/// other.
+/// Turns scores into weights. Several rows are processed together, because the steps for one row
+/// depend on each other.
 void weigh_block(const AttentionBlock& block) {
   const AttentionColumns& columns = block.columns;
   constexpr std::int64_t kTogether = 8;
@@ -174,7 +174,7 @@ void weigh_block(const AttentionBlock& block) {
 
 // ---- weights times values
 
-/// out (rows, kVectors registers) = or += weights · a panel of values.
+/// Computes out (rows, kVectors registers) = or += weights · a panel of values.
 template <std::size_t kVectors>
 HWY_INLINE void multiply_values(const float* const* weights, const float* values, std::size_t keys,
                                 bool add, float* const* out, std::size_t filled) {

@@ -26,22 +26,22 @@ using Floats = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<Floats>;
 
 constexpr std::size_t kFloatLanes = hn::MaxLanes(Floats());
-/// Queries below each other and registers of keys beside each other: as many sums as the registers
-/// hold.
+/// Queries (rows) and registers of keys (columns) of a block of sums: as many as fit into
+/// registers.
 constexpr std::size_t kQueries = kFloatLanes == 8 ? 6 : 8;
 constexpr std::size_t kKeyVectors = kFloatLanes == 8 ? 2 : 3;
 constexpr std::size_t kKeys = kKeyVectors * kFloatLanes;
 static_assert(kKeyPanel % kKeys == 0 && kValueColumns % kFloatLanes == 0);
-/// The same for weights times values, where the registers of a panel follow from d_v.
+/// The same for weights times values, whose panel width depends on d_v.
 constexpr std::size_t kMaxValueVectors = kFloatLanes == 8 ? 2 : 4;
 template <std::size_t kVectors>
 constexpr std::size_t kRowsBeside = kFloatLanes == 8 || kVectors == 4 ? 6 : 8;
-/// Values of so many keys stay in the first-level cache while the rows of a block pass.
+/// Number of keys whose values stay in the L1 cache during a block of rows.
 constexpr std::size_t kKeysInCache = 128;
 
 #if HWY_TARGET != HWY_SCALAR
-/// Four elements of each of kLanes rows: `row(r)` is where those of row r lie, and block b of the
-/// result holds those of row first + 4 b.
+/// Loads four elements of each of several rows. `row(r)` points to those of row r, and block b of
+/// the result contains those of row first + 4 b.
 template <class D, class RowAt>
 HWY_INLINE hn::Vec<D> load_quads(D d, std::size_t first, const RowAt& row) {
   if constexpr (hn::MaxLanes(D()) == 4) {
@@ -54,7 +54,7 @@ HWY_INLINE hn::Vec<D> load_quads(D d, std::size_t first, const RowAt& row) {
 }
 #endif
 
-/// Columns [0, depth) of kFloatLanes rows become rows of `packed`, kKeys apart.
+/// Writes columns [0, depth) of kFloatLanes rows as rows of `packed`, kKeys apart.
 template <class RowAt>
 HWY_INLINE void pack_transposed(const RowAt& row_at, std::size_t depth,
                                 float* HWY_RESTRICT packed) {
@@ -92,7 +92,7 @@ void pack_head_keys(MatrixView<const float> k, std::size_t first, float* HWY_RES
   };
   const auto place_of = [&](std::size_t key)
                             HWY_ATTR { return packed + key / kKeys * kKeys * depth + key % kKeys; };
-  // Those that share registers with earlier keys.
+  // Keys that share registers with earlier keys.
   std::size_t key = first;
   for (; key < end && key % kFloatLanes != 0; ++key) {
     const float* from = key_at(key);
@@ -102,14 +102,15 @@ void pack_head_keys(MatrixView<const float> k, std::size_t first, float* HWY_RES
   if (key == end) return;
   const std::size_t filled = (end + kKeys - 1) / kKeys * kKeys;
   for (; key < filled; key += kFloatLanes) {
-    // Past the end the last key is repeated: its scores are masked.
+    // Past the end, the last key is repeated; its scores are masked.
     const auto row_at = [&](std::size_t row)
                             HWY_ATTR { return key_at(std::min(key + row, end - 1)); };
     pack_transposed(row_at, depth, place_of(key));
   }
 }
 
-/// Calls visit(first register, registers) for each panel of values, as equal as they can be.
+/// Calls visit(first register, registers) for each panel of values. Panels have nearly equal
+/// widths.
 template <class Visit>
 HWY_INLINE void for_value_panels(std::int64_t columns, const Visit& visit) {
   const std::size_t vectors = (static_cast<std::size_t>(columns) + kFloatLanes - 1) / kFloatLanes;

@@ -1,4 +1,4 @@
-// From the scores of a query to its weights, and to a row of the map. Compiled once per instruction
+// Softmax of the scores of a query, and rows of the attention map. Compiled once per instruction
 // set.
 #if defined(ATTNSCOPE_NUMERICS_INFERENCE_KERNELS_ATTENTION_SOFTMAX_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
@@ -34,7 +34,7 @@ HWY_INLINE void cap_scores(float cap, float* scores, std::size_t count) {
   }
 }
 
-/// scores[0 … count) += bias[0 … count).
+/// Adds bias[0 … count) to scores[0 … count).
 HWY_INLINE void add_bias(const float* HWY_RESTRICT bias, float* HWY_RESTRICT scores,
                          std::size_t count) {
   const Floats d;
@@ -45,7 +45,7 @@ HWY_INLINE void add_bias(const float* HWY_RESTRICT bias, float* HWY_RESTRICT sco
   for (; at < count; ++at) scores[at] += bias[at];
 }
 
-/// The sum of all lanes, in float64.
+/// Returns the sum of all lanes in float64.
 HWY_INLINE double sum_of_lanes(FloatVector x) {
 #if HWY_TARGET == HWY_SCALAR
   return static_cast<double>(hn::GetLane(x));
@@ -58,15 +58,14 @@ HWY_INLINE double sum_of_lanes(FloatVector x) {
 #endif
 }
 
-/// The scores of a query that are not masked, [first, end), and the registers that they lie in,
-/// [start, stop).
+/// Unmasked scores of a query, [first, end), and the registers that contain them, [start, stop).
 struct ScoreRow {
   float* scores;
   std::size_t first, end, start, stop;
 };
 
-/// Caps the scores, adds the bias of their keys (`bias` is that of the row's first column, or
-/// null), masks what else is in their registers, and finds the largest.
+/// Caps the scores, adds the bias, and masks other values in the same registers. Returns the
+/// largest score. `bias`: bias of the row's first column, or null.
 HWY_INLINE float prepare_scores(const ScoreRow& row, float soft_cap, const float* bias) {
   const Floats d;
   if (soft_cap > 0) cap_scores(soft_cap, row.scores + row.start, row.stop - row.start);
@@ -85,9 +84,9 @@ HWY_INLINE float prepare_scores(const ScoreRow& row, float soft_cap, const float
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-/// Scores become exp(score − largest), whose sum is returned.
+/// Replaces scores by exp(score − largest), and returns their sum.
 HWY_INLINE double exponentiate_scores(const ScoreRow& row, float largest) {
-  constexpr std::size_t kAddedInFloat32 = 8 * kFloatLanes;  // longer sums are float64's
+  constexpr std::size_t kAddedInFloat32 = 8 * kFloatLanes;  // longer sums use float64
   const Floats d;
   const FloatVector offset = hn::Set(d, largest);
   double sum = 0;
@@ -111,13 +110,13 @@ HWY_INLINE void scale_row(const ScoreRow& row, float factor) {
   }
 }
 
-/// Columns [first, end) become 0; both are multiples of kFloatLanes.
+/// Sets columns [first, end) to 0; both are multiples of kFloatLanes.
 HWY_INLINE void clear(float* row, std::size_t first, std::size_t end) {
   for (; first < end; first += kFloatLanes) hn::StoreU(hn::Zero(Floats()), Floats(), row + first);
 }
 
-/// A row of a map: `weights` at their columns, 0 elsewhere. With kPastCaches the row lies at a
-/// boundary of 64 bytes.
+/// Writes a row of a map: `weights` at their columns, 0 elsewhere. With kPastCaches, the row must
+/// be 64-byte aligned.
 template <bool kPastCaches>
 HWY_INLINE void write_map_row(const float* weights, const AttentionColumns& columns,
                               std::size_t tokens, float* HWY_RESTRICT map) {

@@ -1,4 +1,4 @@
-// The recurrence of Gated DeltaNet: some columns of the state at a time, in the first cache.
+// The recurrence of Gated DeltaNet, for a few columns of the state at a time, in the L1 cache.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -17,8 +17,8 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Columns first … of the state, which are `count`, at most 4 vectors. Columns beyond them are zero
-/// in the scratch and stay so.
+/// Processes `count` columns of the state from `first` on, at most 4 vectors. Scratch columns
+/// beyond them are zero and stay zero.
 template <class D>
 void apply_to_columns(D d, const DeltaRule& rule, std::int64_t first, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -29,7 +29,7 @@ void apply_to_columns(D d, const DeltaRule& rule, std::int64_t first, std::int64
     std::copy_n(from, count, state + k * width);
     std::fill_n(state + k * width + count, width - count, 0.0F);
   }
-  float* HWY_RESTRICT line = state + depth * width;  // of values, then of what comes out
+  float* HWY_RESTRICT line = state + depth * width;  // values, then outputs
   std::fill_n(line, width, 0.0F);
   for (std::int64_t token = 0; token < rule.out.rows; ++token) {
     const float* HWY_RESTRICT key = rule.keys.data + token * rule.keys.row_stride;

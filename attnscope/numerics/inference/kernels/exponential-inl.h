@@ -16,14 +16,14 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// eˣ of float32 lanes, within 1 ulp. Below −87 it is 0, because subnormal results take some CPUs a
-/// hundred times as long. +Inf on overflow. NaN stays NaN.
+/// Returns eˣ of float32 lanes within 1 ulp. Below −87 it returns 0, because subnormal results take
+/// some CPUs a hundred times as long. +Inf on overflow. NaN stays NaN.
 template <class D, class V>
 HWY_INLINE V exponential(D d, V x) {
   const hn::RebindToSigned<D> integers;
   // x = n ln 2 + r with an integer n, |r| ≤ ln 2 / 2. Adding 1.5 · 2²³ rounds to an integer, which
-  // is then in the lowest bits. Adding 126 to n gives the exponent field of 2ⁿ⁻¹. (Not 2ⁿ, which
-  // would overflow at n = 128, where results are still in range.)
+  // is then in the lowest bits. Adding 126 to n gives the exponent field of 2ⁿ⁻¹. 2ⁿ would overflow
+  // at n = 128, although results are still in range there.
   const V shifter = hn::Set(d, 0x1.8p23F + 126.0F);
   const V shifted = hn::MulAdd(x, hn::Set(d, 0x1.715476p0F), shifter);
   const V n = hn::Sub(shifted, shifter);

@@ -1,4 +1,4 @@
-// The kernels of a forward pass: numerics/inference/*.h declare what callers use.
+// Kernels of the forward pass. Callers use the declarations in numerics/inference/*.h.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace attnscope::kernels {
 
-// Activations of many values, in place.
+// Activation functions of many values, in place.
 
 void activate_values(Kernels kernels, Activation activation, float* values, std::size_t count);
 
-/// limit · tanh(value / limit).
+/// Replaces each value by limit · tanh(value / limit).
 void cap_values(Kernels kernels, float limit, float* values, std::size_t count);
 
 // Norms of rows; see numerics/inference/norms.h. Rows are contiguous.
@@ -41,10 +41,10 @@ void rotate_neighbors(Kernels kernels, MatrixView<float> x, const float* cos, co
 
 float largest_element(Kernels kernels, std::span<const float> x);
 
-/// Σ exp(x − largest)
+/// Returns Σ exp(x − largest).
 double sum_of_exponentials(Kernels kernels, std::span<const float> x, float largest);
 
-/// Σ w (a − b)
+/// Returns Σ w (a − b).
 double sum_of_weighted_differences(Kernels kernels, std::span<const float> w,
                                    std::span<const float> a, std::span<const float> b);
 
@@ -55,16 +55,16 @@ double float64_divergence(Kernels kernels, std::span<const float> a, double log_
 
 // Weights of a linear layer, packed for products: panels of kPanel outputs.
 
-/// Outputs of a panel. A panel holds depth * kPanel weights for `depth` inputs, in an order that
-/// only the kernels know.
+/// Number of outputs of a panel. A panel contains depth * kPanel weights for `depth` inputs, in an
+/// order internal to the kernels.
 inline constexpr std::size_t kPanel = 48;
-/// Outputs that are packed together, as they come from a file.
+/// Number of outputs that are packed together when read from a file.
 inline constexpr std::size_t kPanelGroup = 16;
 
-/// Whether elements of that dtype can be packed straight from a file: F32, F16 and BF16.
+/// Returns whether elements of this dtype can be packed directly from a file: F32, F16 and BF16.
 bool is_packed_directly(DType dtype);
 
-/// A part of a panel: inputs [first, first + count) of the outputs of group `group`.
+/// A part of a panel: inputs [first, first + count) of the outputs in group `group`.
 struct PanelLocation {
   float* panel;
   std::size_t depth;
@@ -73,18 +73,18 @@ struct PanelLocation {
   std::size_t count;
 };
 
-/// outputs[o] points to the `count` contiguous weights of output o.
+/// Packs weights. outputs[o] points to the `count` contiguous weights of output o.
 void pack_output_rows(Kernels kernels, DType dtype, const std::byte* const* outputs,
                       const PanelLocation& location);
 
-/// The weights of one input for kPanelGroup outputs are contiguous; those of the next input follow
-/// after `step` bytes.
+/// Packs weights if those of one input for kPanelGroup outputs are contiguous. Those of the next
+/// input follow after `step` bytes.
 void pack_input_rows(Kernels kernels, DType dtype, const std::byte* inputs, std::ptrdiff_t step,
                      const PanelLocation& location);
 
-// x Wᵀ of rows with a panel of weights, and what is done with the sums.
+// Products x Wᵀ of rows with a panel of weights, and the epilogue.
 
-/// A (rows, columns) matrix with contiguous rows; null data: there is none.
+/// A (rows, columns) matrix with contiguous rows. Null data: no matrix.
 template <class T>
 struct Lines {
   T* data = nullptr;
@@ -94,19 +94,19 @@ struct Lines {
 /// One block of inputs of one panel.
 struct PanelProduct {
   std::size_t rows = 0;
-  std::size_t columns = kPanel;  // outputs of the panel that exist
-  Lines<const float> x;          // from the first input on
-  const float* panel = nullptr;  // of `panel_depth` inputs
+  std::size_t columns = kPanel;  // valid outputs of the panel
+  Lines<const float> x;          // starting at the first input
+  const float* panel = nullptr;  // with `panel_depth` inputs
   std::size_t panel_depth = 0;
-  std::size_t first = 0;  // in the panel
-  std::size_t depth = 0;  // inputs
-  /// (rows, kPanel). On entry the sums over earlier inputs (not if is_first); on return the sums
+  std::size_t first = 0;  // first input in the panel
+  std::size_t depth = 0;  // number of inputs
+  /// (rows, kPanel). On entry, the sums over earlier inputs (not if is_first). On return, the sums
   /// including these inputs (not if is_last).
   float* sums = nullptr;
   bool is_first = true;
   bool is_last = true;
-  /// If is_last: out = activation(sums + bias) * multiply + add. All start at the panel's first
-  /// output; `multiply` and `add` may be `out`.
+  /// If is_last: out = activation(sums + bias) * multiply + add. All pointers start at the panel's
+  /// first output. `multiply` and `add` may alias `out`.
   const float* bias = nullptr;
   Activation activation = Activation::linear;
   Lines<const float> multiply, add;
@@ -115,25 +115,25 @@ struct PanelProduct {
 
 void multiply_panel(Kernels kernels, const PanelProduct& product);
 
-// One head of attention, a block of queries at a time.
+// Attention of one head, one block of queries at a time.
 
-/// Keys of a panel. Arrays over T keys have room for T rounded up to a multiple of this.
+/// Number of keys of a panel. Arrays over T keys have room for T rounded up to a multiple of this.
 inline constexpr std::size_t kKeyPanel = 48;
-/// Columns of values are padded to a multiple of this.
+/// The columns of values are padded to a multiple of this.
 inline constexpr std::size_t kValueColumns = 16;
 
-/// Packs kᵀ in panels of keys, [panel][d][key]: keys first … first + k.rows − 1, after earlier
-/// keys, which must be packed already. T keys take d times T, rounded up to kKeyPanel, elements.
+/// Packs kᵀ in panels of keys, [panel][d][key]: keys first … first + k.rows − 1. Earlier keys must
+/// already be packed. T keys take d times T elements, with T rounded up to kKeyPanel.
 void pack_attention_keys(Kernels kernels, MatrixView<const float> k, std::int64_t first,
                          float* packed);
 
-/// Packs v in panels of columns, [panel][room][column], in the same way. `room`: the largest number
-/// of tokens. Takes room times d_v, rounded up to kValueColumns, elements.
+/// Packs v in panels of columns, [panel][room][column], in the same way. `room`: the maximum number
+/// of tokens. Takes room times d_v elements, with d_v rounded up to kValueColumns.
 void pack_attention_values(Kernels kernels, MatrixView<const float> v, std::int64_t first,
                            std::int64_t room, float* packed);
 
-/// The columns of a block's scores, both multiples of kKeyPanel: its queries see at most keys first
-/// … first + count − 1.
+/// Columns of a block's scores. Both are multiples of kKeyPanel. The queries of the block attend at
+/// most to keys first … first + count − 1.
 struct AttentionColumns {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -144,13 +144,13 @@ AttentionColumns attention_columns(const AttentionMask& mask, std::int64_t first
 /// Consecutive queries of a head, and all of its keys.
 struct AttentionBlock {
   MatrixView<const float> q;  // (queries, d)
-  std::int64_t first = 0;     // the first query's position
+  std::int64_t first = 0;     // position of the first query
   std::int64_t tokens = 0;    // T
   const float* keys;          // both packed
   const float* values;
   std::int64_t value_room;      // `room` of the packed values
-  AttentionRule rule = {};      // its bias is that of these queries
-  AttentionColumns columns;     // at least the columns that its queries see
+  AttentionRule rule = {};      // its bias has one row per query of the block
+  AttentionColumns columns;     // includes all keys that its queries attend to
   float* scores = nullptr;      // memory for (queries, score_stride); 64-byte aligned
   std::int64_t score_stride;    // at least columns.count; a multiple of 16
   MatrixView<float> maps = {};  // (queries, T), or no data
@@ -162,8 +162,8 @@ void attend_block(Kernels kernels, const AttentionBlock& block);
 
 // The recurrence of Gated DeltaNet; see numerics/inference/delta_rule.h.
 
-/// Columns of the state that are computed together at most: so many of 128 rows stay in the first
-/// cache.
+/// Maximum number of columns of the state that are computed together: with 128 rows they stay in
+/// the L1 cache.
 inline constexpr std::int64_t kDeltaRuleColumns = 64;
 
 struct DeltaRule {
@@ -171,7 +171,7 @@ struct DeltaRule {
   const float* decays;
   const float* steps;
   MatrixView<float> state, out;
-  float* scratch;  // state.rows + 1 times kDeltaRuleColumns, aligned
+  float* scratch;  // (state.rows + 1) * kDeltaRuleColumns, aligned
 };
 
 void apply_delta_rule(Kernels kernels, const DeltaRule& rule);

@@ -1,4 +1,4 @@
-// Weights of a linear layer into panels.
+// Packing of the weights of a linear layer into panels.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -21,25 +21,25 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 using Words = hn::RebindToUnsigned<Floats>;
 using WordVector = hn::Vec<Words>;
 
-/// A register of whatever lies there; a file may start at any byte.
+/// Loads a register of raw data. Data in a file may be unaligned.
 HWY_INLINE WordVector load_words(const std::byte* at) {
   return hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(at));
 }
 
-/// As many binary16 numbers, as float32.
+/// Loads a register of binary16 numbers as float32.
 HWY_INLINE FloatVector load_f16(const std::byte* at) {
   const hn::Rebind<hwy::float16_t, Floats> halves;
   return hn::PromoteTo(Floats(), hn::LoadU(halves, reinterpret_cast<const hwy::float16_t*>(at)));
 }
 
-/// As many bfloat16 numbers, as float32.
+/// Loads a register of bfloat16 numbers as float32.
 HWY_INLINE FloatVector load_bf16(const std::byte* at) {
   const hn::Rebind<std::uint16_t, Words> halves;
   const auto bits = hn::LoadU(halves, reinterpret_cast<const std::uint16_t*>(at));
   return hn::BitCast(Floats(), hn::ShiftLeft<16>(hn::PromoteTo(Words(), bits)));
 }
 
-/// Lane c of x[r] becomes lane r of x[c].
+/// Transposes: lane c of x[r] becomes lane r of x[c].
 HWY_INLINE void transpose_words([[maybe_unused]] WordVector (&x)[kFloatLanes]) {
 #if HWY_TARGET != HWY_SCALAR
   const Words d;
@@ -84,12 +84,12 @@ HWY_INLINE void transpose_words([[maybe_unused]] WordVector (&x)[kFloatLanes]) {
 #endif
 }
 
-/// Inputs that are transposed together.
+/// Number of inputs that are transposed together.
 template <DType kDType>
 constexpr std::size_t kTurned = kDType == DType::bf16 ? 2 * kFloatLanes : kFloatLanes;
 
-/// kTurned inputs of kFloatLanes outputs, `at` bytes after their first. What lies `ahead` of them
-/// is fetched.
+/// Transposes kTurned inputs of kFloatLanes outputs, `at` bytes after their first. Prefetches the
+/// data `ahead` bytes later.
 template <DType kDType>
 HWY_INLINE void turn(const std::byte* const* outputs, std::size_t at, std::ptrdiff_t ahead,
                      float* HWY_RESTRICT out) {
@@ -108,7 +108,7 @@ HWY_INLINE void turn(const std::byte* const* outputs, std::size_t at, std::ptrdi
   auto* words = reinterpret_cast<std::uint32_t*>(out);
 #pragma GCC unroll 16
   for (std::size_t input = 0; input < kFloatLanes; ++input) {
-    if constexpr (kDType == DType::bf16) {  // each word is two inputs, the first in its lower half
+    if constexpr (kDType == DType::bf16) {  // each word has two inputs, the first in its lower half
       hn::StoreU(hn::ShiftLeft<16>(x[input]), d, words + 2 * input * kStripColumns);
       hn::StoreU(hn::And(x[input], hn::Set(d, 0xFFFF0000U)), d,
                  words + (2 * input + 1) * kStripColumns);
@@ -123,7 +123,7 @@ void pack_rows(const std::byte* const* outputs, const PanelLocation& location) {
   constexpr std::size_t kBytes = kDType == DType::f32 ? 4 : 2, kStep = kTurned<kDType>;
   for (std::size_t first = 0; first < kPanelGroup; first += kFloatLanes) {
     const std::byte* const* sources = outputs + first;
-    // Where the next group's rows are, if they are as far from each other.
+    // Position of the next group's rows, if all rows are equally spaced.
     const std::ptrdiff_t ahead = (outputs[kPanelGroup - 1] - outputs[kPanelGroup - 2]) *
                                  static_cast<std::ptrdiff_t>(kPanelGroup);
     float* out = location.panel +
@@ -133,7 +133,7 @@ void pack_rows(const std::byte* const* outputs, const PanelLocation& location) {
       turn<kDType>(sources, input * kBytes, ahead, out + input * kStripColumns);
     }
     if (input == location.count) continue;
-    // The end of the rows, from a copy that may be read beyond it.
+    // Processes the end of the rows from a copy, because the kernel reads beyond it.
     const std::size_t left = location.count - input;
     std::byte ends[kFloatLanes][kStep * kBytes] = {};
     const std::byte* end_sources[kFloatLanes];

@@ -1,4 +1,4 @@
-// x Wᵀ of rows with a panel of weights.
+// Products x Wᵀ of rows with a panel of weights.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// x, read from memory once: GCC would read it again for each of its uses.
+/// Forces x to be read from memory once. GCC would read it again for each use.
 HWY_INLINE FloatVector once(FloatVector x) {
 #if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL
   asm("" : "+v"(x.raw));
@@ -24,8 +24,8 @@ HWY_INLINE FloatVector once(FloatVector x) {
   return x;
 }
 
-/// sums (kRows, kStripColumns) = x times a strip. Each sum is one chain from the first input to the
-/// last, so that its digits do not depend on how many rows are computed together.
+/// Computes sums (kRows, kStripColumns) = x times a strip. Each sum is one chain from the first
+/// input to the last, so that its digits do not depend on the number of rows.
 template <std::size_t kRows>
 HWY_INLINE void multiply_strip_rows(Lines<const float> x, const float* HWY_RESTRICT strip,
                                     std::size_t depth, float* HWY_RESTRICT out) {
@@ -70,7 +70,7 @@ HWY_INLINE void multiply_rows_of(std::size_t rows, Lines<const float> x, const f
   multiply_strip_rows<kRows>(x, strip, depth, out);
 }
 
-/// `count` ≤ kFloatLanes elements.
+/// Loads `count` ≤ kFloatLanes elements.
 HWY_INLINE FloatVector load_some(const float* from, std::size_t count) {
   const Floats d;
   if (count == kFloatLanes) return hn::LoadU(d, from);
@@ -87,7 +87,7 @@ HWY_INLINE void store_some(FloatVector values, std::size_t count, float* to) {
   std::copy(line, line + count, to);
 }
 
-/// The epilogue of `rows` rows, from `row` on, of the panel's columns from `column` on.
+/// Applies the epilogue to `rows` rows from `row` on, for the panel's columns from `column` on.
 template <Activation kActivation>
 void finish(const PanelProduct& in, std::size_t row, std::size_t rows, std::size_t column,
             const float* tile) {
@@ -135,7 +135,7 @@ void multiply_panel_rows(const PanelProduct& in) {
   const Floats d;
   const Finish finish_tile = finish_of(in.activation);
   HWY_ALIGN float tile[kStripRows * kStripColumns];
-  // Nearly equal ones: of a few rows, sums wait for each other.
+  // Groups of nearly equal size: with few rows, the additions of a sum would wait for each other.
   const std::size_t groups = (in.rows + kStripRows - 1) / kStripRows;
   for (std::size_t column = 0; column < in.columns; column += kStripColumns) {
     const float* strip = in.panel + panel_index(column, in.first, in.panel_depth);

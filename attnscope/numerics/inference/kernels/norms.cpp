@@ -17,16 +17,16 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Elements at …, as float64.
+/// Loads elements as float64.
 template <class D>
 HWY_INLINE hn::Vec<D> load_as_float64(D d, const float* at) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), at));
 }
 
-/// The sum of a row's elements in float64, or of what `add(tag, x, sum)` adds for each.
+/// Returns the sum of a row's elements in float64, or the sum computed by `add(tag, x, sum)`.
 template <class Add>
 HWY_INLINE double sum_of_row(const float* row, std::size_t count, const Add& add) {
-  constexpr std::size_t kSums = 8;  // an addition takes as long as eight can be started in
+  constexpr std::size_t kSums = 8;  // hides the latency of additions
   const hn::ScalableTag<double> d;
   const hn::CappedTag<double, 1> one;
   constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<double>());
@@ -50,7 +50,7 @@ HWY_INLINE double sum_of_row(const float* row, std::size_t count, const Add& add
   return hn::GetLane(hn::SumOfLanes(d, sums[0])) + hn::GetLane(rest);
 }
 
-/// Calls visit(tag, at) for a row's registers, then for what is left of it, one by one.
+/// Calls visit(tag, at) for a row's registers, then for each remaining element.
 template <class Visit>
 HWY_INLINE void for_registers(std::size_t count, const Visit& visit) {
   const hn::ScalableTag<float> d;
@@ -77,7 +77,7 @@ void layer_norm_of_rows(MatrixView<const float> x, const float* gain, const floa
       return hn::MulAdd(centered, centered, sum);
     });
     const auto factor = static_cast<float>(1 / std::sqrt(squares / n + epsilon));
-    // The mean in two parts, as its rounding would shift the whole row.
+    // Splits the mean into two float32 numbers, because rounding it would shift the whole row.
     const auto high = static_cast<float>(mean);
     const auto low = static_cast<float>(mean - static_cast<double>(high));
     for_registers(count, [=](auto d, std::size_t at) HWY_ATTR {

@@ -1,5 +1,5 @@
-// The layout of weights in a panel: strips as wide as the products' registers; in a strip, input
-// after input. Compiled once per instruction set.
+// Layout of weights in a panel: strips as wide as the registers of a product, and within a strip
+// one input after the other. Compiled once per instruction set.
 #if defined(ATTNSCOPE_NUMERICS_KERNELS_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNSCOPE_NUMERICS_KERNELS_PANELS_INL_H_
 #undef ATTNSCOPE_NUMERICS_KERNELS_PANELS_INL_H_
@@ -22,13 +22,13 @@ using Floats = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<Floats>;
 
 constexpr std::size_t kFloatLanes = hn::MaxLanes(Floats());
-/// Registers side by side and rows: together as many sums as the register file holds.
+/// Registers per row and rows of a block of sums: as many as fit into the register file.
 constexpr std::size_t kStripVectors = kFloatLanes == 16 ? 3 : kFloatLanes == 8 ? 2 : 4;
 constexpr std::size_t kStripRows = kFloatLanes == 16 ? 8 : 6;
 constexpr std::size_t kStripColumns = kStripVectors * kFloatLanes;
 static_assert(kPanel % kStripColumns == 0);
 
-/// The index of the weight (output, input) in a panel.
+/// Returns the index of the weight (output, input) in a panel.
 HWY_INLINE std::size_t panel_index(std::size_t output, std::size_t input, std::size_t depth) {
   const std::size_t strip = output / kStripColumns;
   return strip * kStripColumns * depth + input * kStripColumns + output % kStripColumns;

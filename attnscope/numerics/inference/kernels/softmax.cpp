@@ -1,4 +1,4 @@
-// Sums over rows of scores, in float64; of terms in float32, and of terms in float64.
+// Sums over rows of scores in float64, with terms in float32 or in float64.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -26,7 +26,7 @@ float largest_of_row(std::span<const float> x) {
   float largest = x.front();
   std::size_t at = 0;
   if (x.size() >= 2 * kLanes) {
-    auto even = hn::LoadU(d, x.data()), odd = even;  // so that one need not wait for the other
+    auto even = hn::LoadU(d, x.data()), odd = even;  // two chains hide the latency
     for (; at + 2 * kLanes <= x.size(); at += 2 * kLanes) {
       even = hn::Max(even, hn::LoadU(d, x.data() + at));
       odd = hn::Max(odd, hn::LoadU(d, x.data() + at + kLanes));
@@ -37,14 +37,15 @@ float largest_of_row(std::span<const float> x) {
   return largest;
 }
 
-/// The sum in float64 of the float32 terms that term(tag, at) gives of registers, then one by one.
+/// Returns the float64 sum of the float32 terms term(tag, at), for whole registers and then for
+/// single elements.
 template <class Term>
 HWY_INLINE double sum_of_terms(std::size_t count, const Term& term) {
   const hn::ScalableTag<double> doubles;
   const hn::Rebind<float, decltype(doubles)> d;
   const hn::CappedTag<float, 1> one;
   constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<double>());
-  auto even = hn::Zero(doubles), odd = even;  // so that one addition need not wait for the other
+  auto even = hn::Zero(doubles), odd = even;  // two chains hide the latency
   std::size_t at = 0;
   for (; at + 2 * kLanes <= count; at += 2 * kLanes) {
     even = hn::Add(even, hn::PromoteTo(doubles, term(d, at)));
@@ -69,7 +70,7 @@ double weighted_differences_of_rows(std::span<const float> w, std::span<const fl
   });
 }
 
-/// float64 lanes of the tag, of floats from `at` on, less `shift`.
+/// Loads floats from `at` on as float64 and subtracts `shift`.
 template <class D>
 HWY_INLINE hn::Vec<D> shifted(D d, const float* at, double shift) {
   const hn::Rebind<float, D> floats;

@@ -17,8 +17,8 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 
 void multiply(const double* left, std::size_t panels, const double* right, std::size_t tiles,
               std::size_t depth, double* out) {
-  // Columns that are summed by themselves: their part of a tile stays in the first-level cache, and
-  // long sums keep their digits.
+  // Number of columns per partial sum: their part of a tile stays in the L1 cache, and long sums
+  // stay accurate.
   constexpr std::size_t kSumColumns = 256;
   std::fill(out, out + panels * tiles * kTileSize, 0.0);
   for (std::size_t at = 0; at < depth; at += kSumColumns) {

@@ -16,13 +16,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Panels whose packed rows stay in the second-level cache while every column of tiles passes.
+/// Number of panels whose packed rows stay in the L2 cache while all columns of tiles are
+/// processed.
 constexpr std::size_t kPanelsInCache = 8;
-/// Columns that are summed by themselves: their part of a tile stays in the first-level cache, and
-/// long sums keep their digits. The tiles of some panels are in the third when the next ones come.
+/// Number of columns per partial sum: their part of a tile stays in the L1 cache, and long sums
+/// stay accurate. The tiles of a group of panels are still in the L3 cache for the next columns.
 constexpr std::size_t kSumColumns = 256;
 
-/// Of `count` elements that lie together.
+/// Returns the largest magnitude of `count` contiguous elements.
 template <class T>
 HWY_INLINE T largest_in_line(const T* line, std::size_t count) {
   const hn::ScalableTag<T> d;
@@ -69,7 +70,8 @@ double largest_float64(MatrixView<const double> matrix) { return largest_in(matr
 template <class T>
 void pack(MatrixView<const T> a, double scale, std::size_t first, std::size_t last,
           double* HWY_RESTRICT packed) {
-  // Strips of columns, because a row-major matrix is read along its rows and written across.
+  // Processes strips of columns, because a row-major matrix is read along its rows and written
+  // across them.
   constexpr std::size_t kStrip = 32;
   const auto rows = static_cast<std::size_t>(a.rows), depth = static_cast<std::size_t>(a.cols);
   for (std::size_t panel = first; panel < last; ++panel) {
@@ -88,7 +90,7 @@ void pack(MatrixView<const T> a, double scale, std::size_t first, std::size_t la
         }
         continue;
       }
-      // Whole registers of rows that lie together are transposed; what is left goes by elements.
+      // Whole registers of contiguous rows are transposed; the rest is copied element by element.
       const std::size_t whole_rows = a.col_stride == 1 ? filled / kLanes * kLanes : 0;
       const std::size_t whole_end = start + (end - start) / kLanes * kLanes;
       for (std::size_t row = 0; row < whole_rows; row += kLanes) {
@@ -134,7 +136,7 @@ void add_products(const double* packed, std::size_t depth, std::size_t first, st
     const std::size_t end = std::min(start + kPanelsInCache, last);
     for (std::size_t at = 0; at < depth; at += kSumColumns) {
       for (std::size_t tile = 0; tile < end; ++tile) {
-        // What is zero in the rows of the tile's columns adds nothing.
+        // Elements that are zero in the rows of the tile's columns add nothing.
         const auto zero_from = static_cast<std::ptrdiff_t>((tile + 1) * kTile - 1) + filled;
         const auto left = zero_from - static_cast<std::ptrdiff_t>(at);
         if (left <= 0) continue;
@@ -161,8 +163,8 @@ void add_products(const double* packed, std::size_t depth, std::size_t first, st
 
 constexpr std::size_t kRowsTogether = 4, kOthersTogether = kLanes == 4 ? 2 : 4;
 
-/// Inner products of kRowsTogether rows with kOthersTogether others: out[other * kRowsTogether +
-/// row].
+/// Computes inner products of kRowsTogether rows with kOthersTogether others: out[other *
+/// kRowsTogether + row].
 HWY_INLINE void inner_products(const double* rows, const double* others, std::size_t depth,
                                double* out) {
   const Doubles d;

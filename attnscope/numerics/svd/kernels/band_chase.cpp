@@ -1,5 +1,5 @@
-// An upper band → a bidiagonal matrix, by chasing bulges with short reflectors from both sides.
-// Source: Lang, "Parallel reduction of banded matrices to bidiagonal form", 1996.
+// Reduces an upper band to a bidiagonal matrix by chasing bulges with short reflectors from both
+// sides. Source: Lang, "Parallel reduction of banded matrices to bidiagonal form", 1996.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -17,14 +17,14 @@ HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
 constexpr std::size_t kVectors = kSide / kLanes;
-/// From an element to its right neighbour.
+/// Distance from an element to its right neighbor.
 constexpr std::size_t kNextColumn = kUpperStep - 1;
 
 HWY_INLINE double* element(double* band, std::size_t row, std::size_t column) {
   return band + column * kUpperStep + kUpperDiagonal + row - column;
 }
 
-/// w = tau * (block ᵀ v) of reflector h.
+/// Computes w = tau * (block ᵀ v) for reflector h.
 HWY_INLINE void column_products(const double* block, const Reflector<kSide>& h, double* w) {
   const Doubles d;
   Vector v[kVectors];
@@ -47,8 +47,8 @@ HWY_INLINE void column_products(const double* block, const Reflector<kSide>& h, 
   }
 }
 
-/// The block right of the diagonal one becomes H E H', where the next reflector H' clears its first
-/// row.
+/// Replaces the block E right of the diagonal block by H E H', where the next reflector H' clears
+/// its first row.
 HWY_INLINE void pass_to_right(double* block, const Reflector<kSide>& h, Reflector<kSide>& next) {
   const Doubles d;
   HWY_ALIGN double w[kSide];
@@ -95,9 +95,10 @@ HWY_INLINE void pass_to_right(double* block, const Reflector<kSide>& h, Reflecto
   block[0] = beta;
 }
 
-/// Step `step` of the sweep that clears row `sweep`: reflector `h`, from the right, goes over the
-/// diagonal block it was made for; one from the left clears what that filled and goes over the next
-/// block; and `h` becomes what clears the first row of that.
+/// Runs step `step` of the sweep that clears row `sweep`. Reflector `h`, from the right, is applied
+/// to the diagonal block it was made for. A reflector from the left clears the resulting fill-in
+/// and is applied to the next block. `h` becomes the reflector that clears the first row of that
+/// block.
 HWY_INLINE void chase_upper_step(double* band, std::size_t n, std::size_t sweep, std::size_t step,
                                  Reflector<kSide>& h) {
   const std::size_t start = sweep + 1 + step * kSide;

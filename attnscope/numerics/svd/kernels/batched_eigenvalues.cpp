@@ -1,6 +1,6 @@
-// Eigenvalues of many small tridiagonal matrices, one in each lane: QR sweeps without square roots
-// (Pal, Walker and Kahan; LAPACK's dsterf), each lane with shifts and an end of its own. Small
-// eigenvalues are found first, where the reduction to this form leaves them.
+// Eigenvalues of many small tridiagonal matrices, one per lane, by QR sweeps without square roots
+// (Pal, Walker and Kahan; LAPACK's dsterf). Each lane has its own shifts and its own end. Small
+// eigenvalues are found first, at the end where the reduction to this form leaves them.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -19,38 +19,38 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// LAPACK gives up there too; about 1.3 are enough.
+/// Same limit as LAPACK; about 1.3 sweeps per value are enough.
 constexpr std::size_t kSweepsPerValue = 30;
 
-// Beside a largest element of 1 to 2:
+// Limits relative to a largest element of 1 to 2:
 
-/// A rotation divides by it; a diagonal that is off by this is none the worse.
+/// Lower limit of the divisor of a rotation. An error of this size on the diagonal is negligible.
 constexpr double kLeastGamma = 1e-30;
-/// A squared coupling that counts as zero. Smaller ones a step may leave for ever: shifts are
-/// rounded to more.
+/// Squared couplings below this count as zero. A sweep may never reduce smaller ones, because the
+/// rounding of shifts is larger.
 constexpr double kLeastCoupling = 0x1p-102;
-/// A largest element, that of a matrix of zeros.
+/// Lower limit of the largest element, used for zero matrices.
 constexpr double kLeastUnit = 0x1p-1000;
 
-/// The matrices of one group while their eigenvalues are sought, which end up in `diagonal`.
+/// State of the matrices of one group. Their eigenvalues end up in `diagonal`.
 struct Lanes {
   double *diagonal, *off_squared;  // (order + 1, lanes); off_squared[i] couples i and i + 1
-  Vector last;                     // of the rows that are still coupled
-  Vector end;                      // the same, −1 where none are: the sweep changes no row there
-  Vector unit;                     // power of two that the matrix was divided by
+  Vector last;                     // last coupled row
+  Vector end;                      // the same; −1 if no row is coupled and the sweep does nothing
+  Vector unit;                     // power of two by which the matrix was divided
   Vector shift, gamma, p, s, alpha;
 
-  HWY_INLINE Lanes() {}  // the compiler's own would lack the instruction set, and NEON's needs it
+  HWY_INLINE Lanes() {}  // a generated one would lack the target attribute
 };
 
-/// Batcher's network: sorts each lane.
+/// Sorts each lane by Batcher's network.
 HWY_INLINE void sort(double* values, std::size_t count) {
   for (std::size_t merged = 1; merged < count; merged *= 2) {
     for (std::size_t step = merged; step > 0; step /= 2) {
       for (std::size_t first = step % merged; first + step < count; first += 2 * step) {
         const std::size_t end = std::min(step, count - first - step);
         for (std::size_t at = first; at < first + end; ++at) {
-          if ((at ^ (at + step)) >= 2 * merged) continue;  // of two runs that meet later
+          if ((at ^ (at + step)) >= 2 * merged) continue;  // their runs are merged later
           double *lower = values + at * kLanes, *upper = lower + step * kLanes;
           const Vector a = load(lower), b = load(upper);
           store(hn::Min(a, b), lower);
@@ -61,7 +61,7 @@ HWY_INLINE void sort(double* values, std::size_t count) {
   }
 }
 
-/// Of each lane the element in its own row.
+/// Returns, for each lane, the element in its own row.
 HWY_INLINE Vector element(const double* of, Vector row) {
   const Doubles d;
   const hn::RebindToSigned<Doubles> integers;
@@ -77,7 +77,7 @@ HWY_INLINE Vector not_zero(Vector gamma) {
   return hn::IfThenElse(hn::Lt(hn::Abs(gamma), least), least, gamma);
 }
 
-/// Divides each matrix by its unit, squares the couplings, and has all rows coupled.
+/// Divides each matrix by its unit, squares the couplings, and marks all rows as coupled.
 HWY_INLINE void start_group(Lanes& group, std::size_t order) {
   const Doubles d;
   const hn::RebindToUnsigned<Doubles> bits;
@@ -101,7 +101,7 @@ HWY_INLINE void start_group(Lanes& group, std::size_t order) {
   group.last = hn::Set(d, static_cast<double>(order - 1));
 }
 
-/// The eigenvalues, in the matrix' own unit and sorted.
+/// Multiplies the eigenvalues by the unit and sorts them.
 HWY_INLINE void finish_group(const Lanes& group, std::size_t order) {
   for (std::size_t row = 0; row < order; ++row) {
     double* at = group.diagonal + row * kLanes;
@@ -110,8 +110,8 @@ HWY_INLINE void finish_group(const Lanes& group, std::size_t order) {
   sort(group.diagonal, order);
 }
 
-/// Splits off what has converged at the end of each matrix, and chooses the next shifts. The last
-/// row of the group that is still coupled; 0 where there is none.
+/// Splits off converged eigenvalues at the end of each matrix, and chooses the next shifts. Returns
+/// the last coupled row of the group, or 0 if there is none.
 HWY_INLINE std::size_t start_sweep(Lanes& group) {
   const Doubles d;
   const Vector zero = hn::Zero(d), one = hn::Set(d, 1.0);
@@ -132,7 +132,7 @@ HWY_INLINE std::size_t start_sweep(Lanes& group) {
     }
     group.last = hn::IfThenElse(done, before, group.last);
   }
-  // Wilkinson's: the eigenvalue of the last two rows that is nearer to the last.
+  // Wilkinson shift: the eigenvalue of the last 2 × 2 block that is closer to the last element.
   const Vector corner = element(group.diagonal, group.last);
   const Vector half = hn::Mul(hn::Set(d, 0.5), hn::Sub(element(group.diagonal, before), corner));
   const Vector root = hn::Sqrt(hn::MulAdd(half, half, coupling));
@@ -147,15 +147,15 @@ HWY_INLINE std::size_t start_sweep(Lanes& group) {
   return static_cast<std::size_t>(hn::GetLane(hn::MaxOfLanes(d, group.last)));
 }
 
-/// Rotation `row` of the sweep in every lane; a coupling of zero, as at the end of each, rotates by
-/// nothing.
+/// Applies rotation `row` of the sweep in every lane. A zero coupling, as at the end of each
+/// matrix, gives the identity.
 HWY_INLINE void rotate(Lanes& group, std::size_t row) {
   const Doubles d;
   double* at = group.diagonal + row * kLanes;
   const Vector coupling = load(group.off_squared + row * kLanes);
   const Vector r = hn::Add(group.p, coupling);
   if (row > 0) store(hn::Mul(group.s, r), group.off_squared + (row - 1) * kLanes);
-  // One division gives p / r, its inverse, and coupling / r.
+  // A single division gives p / r, its inverse, and coupling / r.
   const Vector inverse = hn::Div(hn::Set(d, 1.0), hn::Mul(r, group.p));
   const Vector inverse_r = hn::Mul(group.p, inverse);
   const Vector inverse_c = hn::Mul(r, hn::Mul(r, inverse));
@@ -172,7 +172,7 @@ HWY_INLINE void rotate(Lanes& group, std::size_t row) {
   group.p = hn::Mul(hn::Mul(gamma, gamma), inverse_c);
 }
 
-/// A sweep of all groups, down to row `last`. Its state is copied, so that it stays in registers.
+/// Runs a sweep of all groups, down to row `last`. Copies the state, so that it stays in registers.
 template <std::size_t kCount>
 HWY_INLINE void sweep_groups(const Lanes* groups, std::size_t last) {
   Lanes state[kCount];

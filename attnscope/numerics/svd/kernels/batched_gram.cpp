@@ -1,4 +1,4 @@
-// Many small matrices at once, one in each lane: interleaved, and their Gram matrices.
+// Interleaves many small matrices, one per lane, and computes their Gram matrices.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -18,7 +18,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Columns (or rows) of a block that are multiplied together: what the registers hold.
+/// Number of columns (or rows) of a block that are multiplied together: as many as fit into
+/// registers.
 constexpr std::size_t kTogether = kLanes == 4 ? 2 : 4;
 
 std::size_t lanes() { return kLanes; }
@@ -26,7 +27,7 @@ std::size_t lanes() { return kLanes; }
 template <class T>
 HWY_INLINE void interleave(std::span<const T* const> lines, const double* scales,
                            std::size_t columns, double* out) {
-  // Missing lanes repeat the last line with scale zero, so that the loop has no cases.
+  // Missing lanes repeat the last line with scale zero, so that the loop has no special cases.
   const T* line[kLanes];
   double scale[kLanes];
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -66,11 +67,11 @@ void interleave_float64(std::span<const double* const> lines, const double* scal
 
 // ------------------------------------------------------------------ Gram matrix
 
-/// Columns that are multiplied at once: of two blocks of rows they stay in the first-level cache.
+/// Number of columns multiplied together: those of two blocks of rows stay in the L1 cache.
 constexpr std::size_t kGramColumns = 32;
 
-/// Rows [part, part + kTogether) of one block against those of another; added to what is there,
-/// unless they are the first.
+/// Multiplies rows [part, part + kTogether) of one block with those of another, and adds to the
+/// existing sums unless kFirst.
 template <bool kFirst>
 HWY_INLINE void gram_block(const double* left, const double* right, std::size_t depth,
                            std::size_t part, double* out) {
@@ -132,7 +133,7 @@ void batched_gram(const double* rows, std::size_t order, bool lower, double* tri
 
 // ------------------------------------------------------------------ extent
 
-/// The largest magnitudes at or below the diagonal of a matrix, and above it.
+/// Returns the largest magnitudes at or below the diagonal of a matrix, and above it.
 template <class T>
 HWY_INLINE Extents extents_of(MatrixView<const T> matrix) {
   const hn::ScalableTag<T> d;

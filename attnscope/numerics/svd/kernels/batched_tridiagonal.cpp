@@ -1,4 +1,4 @@
-// The reduction of many small symmetric matrices at once, one in each lane, to tridiagonal form.
+// Reduction of many small symmetric matrices, one per lane, to tridiagonal form.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -17,18 +17,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Columns (or rows) of a block that are worked on together: what the registers hold.
+/// Number of columns (or rows) of a block that are processed together: as many as fit into
+/// registers.
 constexpr std::size_t kTogether = kLanes == 4 ? 2 : 4;
-/// Squared norms below this count as zero: 1e-20 beside elements of order 1.
+/// Squared norms below this count as zero: 1e-20 relative to elements of order 1.
 constexpr double kLeastSquare = 1e-40;
 
-/// The reflectors of one block of columns and their partners: they take V Wᵀ + W Vᵀ from the
-/// matrix. (order, kBlock) each, rows of kBlock together.
+/// Reflectors V of one block of columns, with the W of their update: V Wᵀ + W Vᵀ is subtracted from
+/// the matrix. (order, kBlock) each, rows of kBlock together.
 struct Pairs {
   double *v, *w;
 };
 
-/// A reflector and the product of the matrix with it, (order,) each.
+/// A reflector and its product with the matrix, (order,) each.
 struct Product {
   double *reflector, *y;
 };
@@ -56,7 +57,7 @@ HWY_INLINE void store_part(const TilePart& x, double* tile, std::size_t part) {
   }
 }
 
-/// x, rows from `row` and columns from `column` of the matrix, gets the update.
+/// Applies the update to x: rows from `row` and columns from `column` of the matrix.
 HWY_INLINE void update_part(TilePart& x, std::size_t row, std::size_t column, const Pairs& pairs) {
 #pragma GCC unroll 4
   for (std::size_t k = 0; k < kBlock; ++k) {
@@ -80,8 +81,9 @@ HWY_INLINE void update_part(TilePart& x, std::size_t row, std::size_t column, co
   }
 }
 
-/// x, rows from `row` of the matrix, times the reflector, whose elements at x's columns are
-/// `factor` (kTogether,): `y` (kTogether,) gets the columns' sums, product.y the rows'.
+/// Multiplies x, rows from `row` of the matrix, with the reflector, whose elements at x's columns
+/// are `factor` (kTogether,). Adds the columns' sums to `y` (kTogether,) and the rows' sums to
+/// product.y.
 template <bool kOnDiagonal>
 HWY_INLINE void multiply_part(const TilePart& x, std::size_t row, const Vector* factor,
                               const Product& product, Vector* y) {
@@ -92,7 +94,7 @@ HWY_INLINE void multiply_part(const TilePart& x, std::size_t row, const Vector* 
 #pragma GCC unroll 4
     for (std::size_t column = 0; column < kTogether; ++column) {
       y_row = hn::MulAdd(x[line][column], factor[column], y_row);
-      // A tile on the diagonal is whole: its rows say it all.
+      // A tile on the diagonal is stored completely, so its rows are enough.
       if constexpr (!kOnDiagonal) y[column] = hn::MulAdd(x[line][column], row_factor, y[column]);
     }
     store(y_row, product.y + (row + line) * kLanes);
@@ -103,17 +105,17 @@ HWY_INLINE void multiply_part(const TilePart& x, std::size_t row, const Vector* 
 struct Reduction {
   double* triangle;
   std::size_t order;
-  Pairs pending, own;  // of the block before, which its first sweep applies; of this block
+  Pairs pending, own;  // of the previous block, applied by the first sweep; of this block
   Product product;
   double *diagonal, *off_diagonal;
 
-  double* tile(std::size_t row, std::size_t column) const {  // in blocks
+  double* tile(std::size_t row, std::size_t column) const {  // position in blocks
     return triangle +
            (column_block_offset(column, order) + (row - column) * kBlock * kBlock) * kLanes;
   }
 };
 
-/// product.y += the matrix times the reflector, from column block `start` on.
+/// Adds the matrix times the reflector, from column block `start` on, to product.y.
 HWY_INLINE void multiply(const Reduction& state, std::size_t start) {
   const std::size_t blocks = state.order / kBlock;
   const Product& product = state.product;
@@ -141,7 +143,7 @@ HWY_INLINE void multiply(const Reduction& state, std::size_t start) {
   }
 }
 
-/// The same of one tile, at (row, column) in blocks, which gets the pending update first.
+/// Does the same for one tile, at (row, column) in blocks, after applying the pending update to it.
 template <bool kOnDiagonal>
 HWY_INLINE void update_and_multiply(const Reduction& state, std::size_t row, std::size_t column) {
   const Product& product = state.product;
@@ -167,10 +169,11 @@ HWY_INLINE void update_and_multiply(const Reduction& state, std::size_t row, std
   }
 }
 
-/// And of all tiles from column block `first` on.
+/// Does the same for all tiles from column block `first` on.
 HWY_INLINE void update_and_multiply(const Reduction& state, std::size_t first) {
   const std::size_t blocks = state.order / kBlock;
-  // Some columns of tiles at a time, for which the pairs of a row are fetched once.
+  // Processes several columns of tiles at a time, so that the pairs of a row are loaded once for
+  // them.
   constexpr std::size_t kAcross = 4;
   for (std::size_t start = first; start < blocks; start += kAcross) {
     for (std::size_t row = start; row < blocks; ++row) {
@@ -183,18 +186,18 @@ HWY_INLINE void update_and_multiply(const Reduction& state, std::size_t first) {
   }
 }
 
-/// What a column leaves for its pair: the reflector's factor tau, and the products of the block's
+/// Results of a column for its pair: the reflector's factor tau, and the products of the block's
 /// earlier pairs with the reflector.
 template <std::size_t kCount>
 struct Made {
   Vector tau, with_v[kCount + 1], with_w[kCount + 1];
 
-  HWY_INLINE Made() {}  // the compiler's own would lack the instruction set, and NEON's needs it
+  HWY_INLINE Made() {}  // a generated one would lack the target attribute
 };
 
-/// The reflector I − tau v vᵀ that clears column kCount of block `block` below its second element,
-/// from the column less what the pairs take: those pending, or else the earlier ones of the block.
-/// Writes the diagonal and the coupling.
+/// Makes the reflector I − tau v vᵀ that clears column kCount of block `block` below its second
+/// element. Subtracts the pending pairs from the column first, or else the earlier pairs of the
+/// block. Writes the diagonal and the coupling.
 template <std::size_t kCount, bool kPending>
 HWY_INLINE Made<kCount> make_reflector(const Reduction& state, std::size_t block) {
   constexpr std::size_t kPairs = kPending ? kBlock : kCount;
@@ -213,7 +216,7 @@ HWY_INLINE Made<kCount> make_reflector(const Reduction& state, std::size_t block
   }
 #pragma GCC unroll 4
   for (std::size_t k = 0; k < kCount; ++k) made.with_v[k] = made.with_w[k] = hn::Zero(d);
-  // The element of `row`, and what it adds to the products.
+  // Computes the element of `row`, and its contribution to the products.
   const auto element = [&](std::size_t row, auto add) HWY_ATTR {
     Vector x = load(lines + ((row - first) * kBlock + kCount) * kLanes);
     Vector v_row[kPairs + 1], w_row[kPairs + 1];
@@ -262,20 +265,21 @@ HWY_INLINE Made<kCount> make_reflector(const Reduction& state, std::size_t block
     made.with_v[k] = hn::NegMulAdd(load(pairs.v + at), beta, made.with_v[k]);
     made.with_w[k] = hn::NegMulAdd(load(pairs.w + at), beta, made.with_w[k]);
   }
-  // Where there is no reflector tau is 0, and so are the products with it.
+  // Without a reflector, tau is 0, and so are its products.
   const Vector divisor = hn::IfThenElse(some, hn::Mul(beta, first_v), hn::Set(d, 1.0));
   made.tau = hn::IfThenElseZero(some, hn::Neg(hn::Div(hn::Set(d, 1.0), divisor)));
   return made;
 }
 
-/// Pair kCount of the block, from the reflector of its column and the product that the earlier
-/// ones have not been taken from yet: w = tau y − ½ tau (tau yᵀv) v.
+/// Makes pair kCount of the block from the reflector of its column and its product with the matrix.
+/// Subtracts the earlier pairs from the product first: w = tau y − ½ tau (tau yᵀv) v.
 template <std::size_t kCount>
 HWY_INLINE void add_pair(const Reduction& state, std::size_t block, const Made<kCount>& made) {
   const Doubles d;
   const Product& product = state.product;
   const std::size_t column = block * kBlock + kCount;
-  // Several sums, for each waits for its last product. Before its head the reflector is zero.
+  // Several sums, because each addition waits for the previous one. The reflector is zero before
+  // its first element.
   Vector inners[kBlock];
 #pragma GCC unroll 4
   for (Vector& sum : inners) sum = hn::Zero(d);
@@ -309,7 +313,7 @@ HWY_INLINE void add_pair(const Reduction& state, std::size_t block, const Made<k
   }
 }
 
-/// Column kCount of block `block`.
+/// Reduces column kCount of block `block`.
 template <std::size_t kCount, bool kPending = false>
 HWY_INLINE void reduce_column(const Reduction& state, std::size_t block) {
   const std::size_t column = block * kBlock + kCount;
@@ -325,9 +329,9 @@ HWY_INLINE void reduce_column(const Reduction& state, std::size_t block) {
   add_pair<kCount>(state, block, made);
 }
 
-// The update of a block of columns waits for the next block's first sweep, so that the matrix is
-// written once a block; its other sweeps only read, and take from their products what the block's
-// earlier pairs would have taken from the matrix.
+// The update of a block of columns is delayed until the first sweep of the next block, so that the
+// matrix is written once per block. The other sweeps only read the matrix, and correct their
+// products by the block's earlier pairs.
 void batched_tridiagonal(double* triangle, std::size_t order, double* work, double* diagonal,
                          double* off_diagonal) {
   static_assert(kBlock == 4);

@@ -1,5 +1,4 @@
-// Products of float32 panels, and how they are split over registers. Compiled once per instruction
-// set.
+// Products of float32 panels and their partition into registers. Compiled once per instruction set.
 #if defined(ATTNSCOPE_NUMERICS_SVD_KERNELS_FLOAT32_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNSCOPE_NUMERICS_SVD_KERNELS_FLOAT32_PANELS_INL_H_
 #undef ATTNSCOPE_NUMERICS_SVD_KERNELS_FLOAT32_PANELS_INL_H_
@@ -25,8 +24,8 @@ using Floats = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<Floats>;
 
 constexpr std::size_t kFloatLanes = hn::MaxLanes(Floats());
-/// Registers down a strip, and the most columns beside each other: as many sums as the registers
-/// hold beside the operands.
+/// Registers per column and the maximum number of columns: as many sums as fit into registers
+/// together with the operands.
 constexpr std::size_t kFloatVectors = kFloatLanes >= 8 ? 2 : 4;
 constexpr std::size_t kFloatColumns = kFloatLanes == 16 ? 8 : kFloatLanes == 8 ? 6 : 4;
 constexpr std::size_t kFloatRows = kFloatVectors * kFloatLanes;
@@ -34,32 +33,33 @@ constexpr std::size_t kStrips = kSide / kFloatRows;
 static_assert(kSide % kFloatRows == 0);
 
 constexpr std::size_t kPair = 2 * kSide;  // columns of [V Z]
-/// Products that are added up by themselves in float32.
+/// Number of products per float32 sum.
 constexpr std::size_t kChain = 16;
-/// Rows, in panels, whose sums are added up in float32, and columns likewise.
+/// Number of rows, in panels, that are summed in float32, and likewise columns.
 constexpr std::size_t kSumPanels = 8;
 constexpr std::size_t kSumColumns = kSumPanels * kSide;
 
-/// A cache line, fetched every so many steps of a product; and how many groups of columns ahead.
+/// A cache line in elements; the number of steps between prefetches, and of column groups that
+/// prefetches are ahead.
 constexpr std::size_t kLine = 64 / sizeof(float);
 constexpr std::size_t kFetchUpdate = std::min<std::size_t>(4 * kStrips, 16);
 constexpr std::size_t kFetchSum = std::min<std::size_t>(2 * kStrips, 16);
 constexpr std::size_t kGroupsAhead = 2;
 
-/// How the two operands of a product lie in memory, in elements.
+/// Memory layout of the two operands of a product, in elements.
 struct FloatOperands {
   const float* left;         // (kSide, depth), columns kSide apart
   const float* right;        // (depth, columns)
   std::size_t right_depth;   // from one row to the next
   std::size_t right_column;  // from one column to the next
-  const float* next;         // what a later product reads: a line is fetched every few steps
+  const float* next;         // data of a later product: a line is prefetched every few steps
 };
 
 template <std::size_t kColumns>
 using FloatSums = FloatVector[kColumns][kFloatVectors];
 
-/// work(first, std::integral_constant of how many) for groups of `count` columns, a multiple of 4:
-/// as many as the registers hold, and fours where those do not divide them.
+/// Calls work(first, std::integral_constant of the group size) for groups of `count` columns, a
+/// multiple of 4: as many columns as fit into registers, or four if those do not divide them.
 template <class Work>
 HWY_INLINE void for_column_groups(std::size_t count, const Work& work) {
   constexpr std::size_t kRest = 4;
@@ -74,18 +74,18 @@ HWY_INLINE void for_column_groups(std::size_t count, const Work& work) {
   }
 }
 
-/// sums = left · right, kDepth columns of left from column `first` on.
+/// Computes sums = left · right, with kDepth columns of left from column `first` on.
 template <std::size_t kColumns, std::size_t kDepth, std::size_t kFetchEvery>
 HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, FloatSums<kColumns>& sums) {
   const Floats d;
-  // Steps are spelled out: a loop's counting, and a test whether to fetch, would fill the slots in
-  // which the processor issues instructions before the products fill its multipliers.
+  // Steps are unrolled: loop counters and prefetch tests would use issue slots that the products
+  // need.
   constexpr std::size_t kSteps = std::min<std::size_t>(kDepth, 16);
   static_assert(kDepth % kSteps == 0 && kSteps % kFetchEvery == 0);
   const float* lines = in.left + first * kSide;
   const float* factors = in.right + first * in.right_depth;
   const float* next = in.next + first / kFetchEvery * kLine;
-  // Else GCC loads the factors that two products share once, and keeps them on the stack.
+  // Otherwise GCC loads the factors shared by two products once, and keeps them on the stack.
   std::atomic_signal_fence(std::memory_order_acq_rel);
 #pragma GCC unroll 8
   for (std::size_t column = 0; column < kColumns; ++column) {
@@ -117,7 +117,7 @@ HWY_INLINE void multiply(const FloatOperands& in, std::size_t first, FloatSums<k
   }
 }
 
-/// out (kSide, kColumns; columns kSide apart) −= left · right, of depth kPair.
+/// Subtracts left · right, of depth kPair, from out (kSide, kColumns; columns kSide apart).
 template <std::size_t kColumns>
 HWY_INLINE void subtract_product(FloatOperands in, float* HWY_RESTRICT out) {
   const Floats d;
@@ -137,8 +137,8 @@ HWY_INLINE void subtract_product(FloatOperands in, float* HWY_RESTRICT out) {
   }
 }
 
-/// out (kSide, kColumns; columns kSide apart) += left · right, of depth kDepth, in chains of kChain
-/// products. The chains meet in memory: registers for both would be spilled.
+/// Adds left · right, of depth kDepth, to out (kSide, kColumns; columns kSide apart), in chains of
+/// kChain products. Chains are added in memory, because registers for both sums would be spilled.
 template <std::size_t kColumns, std::size_t kDepth>
 HWY_INLINE void add_product(FloatOperands in, float* HWY_RESTRICT out) {
   const Floats d;

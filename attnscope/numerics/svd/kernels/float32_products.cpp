@@ -1,5 +1,5 @@
-// A Aᵀ of float32 numbers, into tiles of float64: products and short sums in float32, which is
-// twice as fast; long sums in float64.
+// A Aᵀ of float32 numbers, into float64 tiles. Products and short sums are in float32, which is
+// twice as fast; long sums are in float64.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -20,22 +20,22 @@ using Floats = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<Floats>;
 
 constexpr std::size_t kFloatLanes = hn::MaxLanes(Floats());
-/// Registers down a strip and columns beside each other: as many sums as the registers hold.
+/// Registers per column and columns of a strip: as many sums as fit into registers.
 constexpr std::size_t kStripVectors = kFloatLanes == 4 ? 6 : 3;
 constexpr std::size_t kStripColumns = kFloatLanes == 16 ? 8 : 4;
 constexpr std::size_t kStripRows = kStripVectors * kFloatLanes;
 static_assert(kFloatLanes == 1 || kGroup % kStripRows == 0);
 static_assert(kTile % kStripColumns == 0);
-/// Products that are added up by themselves.
+/// Number of products per float32 sum.
 constexpr std::size_t kChain = kFloat32Chain;
-/// Groups whose packed rows stay in the second-level cache while every column passes.
+/// Number of groups whose packed rows stay in the L2 cache while all columns are processed.
 constexpr std::size_t kGroupsInCache = 8;
-/// Columns that are summed in float32: their part of a tile stays in the first-level cache.
+/// Number of columns summed in float32: their part of a tile stays in the L1 cache.
 constexpr std::size_t kSumColumns = 256;
 
 void pack_group(MatrixView<const float> a, float scale, std::size_t group, std::size_t depth,
                 float* HWY_RESTRICT packed) {
-  constexpr std::size_t kStrip = 64;  // columns: a row-major matrix is read along its rows
+  constexpr std::size_t kStrip = 64;  // in columns: a row-major matrix is read along its rows
   const auto rows = static_cast<std::size_t>(a.rows), columns = static_cast<std::size_t>(a.cols);
   const std::size_t filled = std::min(kGroup, rows - std::min(rows, group * kGroup));
   if (filled < kGroup || columns < depth) std::fill(packed, packed + depth * kGroup, 0.0F);
@@ -61,8 +61,8 @@ void pack_group(MatrixView<const float> a, float scale, std::size_t group, std::
   }
 }
 
-/// out (kStripRows, kStripColumns; columns kGroup apart) = a strip of `left` times columns of
-/// `right`, both [depth][kGroup].
+/// Computes out (kStripRows, kStripColumns; columns kGroup apart) = a strip of `left` times columns
+/// of `right`, both [depth][kGroup].
 HWY_INLINE void multiply_floats(const float* left, const float* right, std::size_t depth,
                                 float* HWY_RESTRICT out) {
   const Floats d;
@@ -101,7 +101,7 @@ HWY_INLINE void multiply_floats(const float* left, const float* right, std::size
   }
 }
 
-/// The strip's columns of the tiles (panel, tile) of a group get their sums.
+/// Adds the sums to the strip's columns of the tiles (panel, tile) of a group.
 HWY_INLINE void add_to_tiles(const float* sums, std::size_t group, std::size_t tile,
                              std::size_t tiles, std::size_t column, double* triangle) {
   const Doubles d;

@@ -17,14 +17,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// Rows that are summed separately, so that long sums stay accurate.
+/// Number of rows per partial sum, so that long sums stay accurate.
 constexpr std::size_t kSumRows = 128;
-/// A column with a smaller squared norm counts as zero: its squares would be inaccurate, and it is
-/// negligible beside elements of order 1.
+/// Columns with a smaller squared norm count as zero: their squares would be inaccurate, and they
+/// are negligible compared with elements of order 1.
 constexpr double kLeastColumnSquare = 0x1p-900;
 
-/// out (kWidth, kWidth) += leftᵀ · right, both (rows, kWidth) row-major; out[column * kWidth +
-/// row].
+/// Adds leftᵀ · right, both (rows, kWidth) row-major, to out (kWidth, kWidth); out[column * kWidth
+/// + row].
 template <std::size_t kWidth>
 HWY_INLINE void add_inner_products(const double* left, const double* right, std::size_t rows,
                                    double* out) {
@@ -41,7 +41,7 @@ HWY_INLINE void add_inner_products(const double* left, const double* right, std:
 
 /// Applies one column's reflector to the rows below it: row −= v w, where v (the row's entry in
 /// `column` times `scale`) replaces that entry. In the same pass, computes the products of the next
-/// column with all others. Registers before kFirst hold only reflectors and are unchanged.
+/// column with all others. Registers before kFirst contain only reflectors and are unchanged.
 template <std::size_t kWidth, std::size_t kFirst>
 void reflect_rows(double* rows, std::size_t count, std::size_t column, double scale,
                   const double* w, double* products) {
@@ -98,7 +98,7 @@ void reflect_rows_from(std::size_t first, double* rows, std::size_t count, std::
   reflect_rows<kWidth, kFirst>(rows, count, column, scale, w, products);
 }
 
-/// T of I − V T Vᵀ (upper triangular, row-major) from the reflectors and their scales.
+/// Computes T of I − V T Vᵀ (upper triangular, row-major) from the reflectors and their scales.
 template <std::size_t kWidth>
 void fill_t(const double* v, std::size_t rows, const double* tau, double* t) {
   HWY_ALIGN double products[kWidth * kWidth] = {};

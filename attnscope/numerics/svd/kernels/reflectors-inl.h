@@ -1,4 +1,4 @@
-// Short reflectors that chase bulges along a band, in float64.
+// Short reflectors for chasing bulges along a band, in float64.
 #if defined(ATTNSCOPE_NUMERICS_KERNELS_REFLECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTNSCOPE_NUMERICS_KERNELS_REFLECTORS_INL_H_
 #undef ATTNSCOPE_NUMERICS_KERNELS_REFLECTORS_INL_H_
@@ -18,17 +18,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
-/// A smaller column counts as zero: its square would not be a normal number.
+/// Squared norms below this count as zero, because they would not be normal numbers.
 constexpr double kLeastSquare = 0x1p-1000;
 
-/// I − tau v vᵀ.
+/// The reflector I − tau v vᵀ.
 template <std::size_t kWidth>
 struct Reflector {
   HWY_ALIGN double v[kWidth];
   double tau;
 };
 
-/// The reflector that maps x (kWidth,) to a multiple of e_1, which is returned.
+/// Makes the reflector that maps x (kWidth,) to a multiple of e_1, and returns this multiple.
 template <std::size_t kWidth>
 HWY_INLINE double make_reflector(const double* x, Reflector<kWidth>& out) {
   constexpr std::size_t kVectors = kWidth / kLanes;

@@ -1,6 +1,6 @@
-// Sturm sequences without divisions, many points at once.
-// Source: Barth, Martin & Wilkinson, "Calculation of the eigenvalues of a symmetric tridiagonal
-// matrix by the method of bisection", 1967; here as the polynomials themselves, rescaled.
+// Sturm sequences without divisions, for many points at once. Source: Barth, Martin & Wilkinson,
+// "Calculation of the eigenvalues of a symmetric tridiagonal matrix by the method of bisection",
+// 1967; here with the polynomials themselves, rescaled.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -20,16 +20,16 @@ namespace attnscope::kernels::HWY_NAMESPACE {
 using Integers = hn::ScalableTag<std::int64_t>;
 using IntegerVector = hn::Vec<Integers>;
 
-/// Registers of points that are under way together, to hide the latency of each step.
+/// Number of registers of points evaluated together, to hide the latency of each step.
 constexpr std::size_t kGroups = std::min<std::size_t>(4, kPoints / kLanes);
 constexpr std::size_t kMaxGroups = std::min<std::size_t>(4, 2 * kPoints / kLanes);
-/// Steps between rescalings. A step multiplies by at least 1e-18 and at most 4 of what the two
-/// values before it were, so that sixteen neither overflow nor vanish.
+/// Number of steps between rescalings. A step multiplies the last two values by at least 1e-18 and
+/// at most 4, so sixteen steps neither overflow nor underflow.
 constexpr std::size_t kSteps = 16;
 constexpr int kMantissaBits = 52;
 constexpr std::int64_t kExponentBias = 1023;
 
-/// `below` only where kCounting.
+/// Evaluates the polynomial at `points`. Sets `below` only if kCounting.
 template <bool kCounting, std::size_t kTogether>
 HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double* mantissa,
                          std::int64_t* exponent, std::int64_t* below) {
@@ -46,13 +46,14 @@ HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double
     before[group] = signs[group] = hn::Zero(d);
     changes[group] = scale[group] = hn::Zero(di);
   }
-  // One row: `older` becomes the newest value, and its sign the highest bit of the history.
+  // Processes one row: `older` becomes the newest value, and its sign the highest bit of the
+  // history.
   const auto step = [&](std::size_t row, Vector* newer, Vector* older) HWY_ATTR {
     const Vector entry = hn::Set(d, matrix.diagonal[row]);
     const Vector coupling = hn::Set(d, matrix.off_squared[row]);
 #pragma GCC unroll 4
     for (std::size_t group = 0; group < kTogether; ++group) {
-      // The step waits for the newest value alone, in one operation.
+      // Only one operation of the step depends on the newest value.
       older[group] =
           hn::MulSub(hn::Sub(entry, x[group]), newer[group], hn::Mul(coupling, older[group]));
       if constexpr (!kCounting) continue;
@@ -70,7 +71,7 @@ HWY_INLINE void evaluate(const Tridiagonal& matrix, const double* points, double
 #pragma GCC unroll 4
     for (std::size_t group = 0; group < kTogether; ++group) {
       if constexpr (kCounting) {
-        // Neighbouring bits of the history differ where the sign changed.
+        // Adjacent bits of the history differ where the sign changed.
         const auto history = hn::BitCast(du, signs[group]);
         const auto changed = hn::And(fresh, hn::Xor(history, hn::Add(history, history)));
         changes[group] = hn::Add(changes[group], hn::BitCast(di, hn::PopulationCount(changed)));
@@ -100,7 +101,7 @@ void evaluate_all(const Tridiagonal& matrix, const double* points, double* manti
   }
 }
 
-/// 2^exponent for exponents of at most 0; 0 where that would be no normal number.
+/// Returns 2^exponent for exponents of at most 0, or 0 if that is not a normal number.
 HWY_INLINE Vector power_of_two(IntegerVector exponent) {
   const Doubles d;
   const Integers di;
@@ -109,9 +110,9 @@ HWY_INLINE Vector power_of_two(IntegerVector exponent) {
   return hn::IfThenElseZero(hn::RebindMask(d, hn::Gt(biased, hn::Zero(di))), hn::BitCast(d, bits));
 }
 
-/// The next points of kLanes brackets: interpolated and moved inwards, so that both ends come
-/// nearer, or the middle where that has not halved the bracket for some rounds.
-/// Source: after Oliveira & Takahashi's interpolate-truncate-project, ACM TOMS 47, 2021.
+/// Chooses the next points of kLanes brackets: interpolated and moved inwards, so that both ends
+/// move. If that has not halved the bracket within some rounds, takes the midpoint. Source: after
+/// Oliveira & Takahashi's interpolate-truncate-project, ACM TOMS 47, 2021.
 HWY_INLINE void choose_points(const Brackets& brackets, std::size_t at, double tolerance,
                               double* points) {
   const Doubles d;
@@ -120,7 +121,7 @@ HWY_INLINE void choose_points(const Brackets& brackets, std::size_t at, double t
   const Vector width = hn::Sub(hn::LoadU(d, brackets.right + at), left);
   const Vector half = hn::Mul(width, hn::Set(d, 0.5)), middle = hn::Add(left, half);
 
-  // Where a straight line between the ends crosses zero.
+  // Zero of the straight line between the ends.
   const IntegerVector left_exponent = hn::LoadU(di, brackets.left_exponent + at);
   const IntegerVector right_exponent = hn::LoadU(di, brackets.right_exponent + at);
   const IntegerVector top = hn::Max(left_exponent, right_exponent);
@@ -138,19 +139,20 @@ HWY_INLINE void choose_points(const Brackets& brackets, std::size_t at, double t
   const Vector shift = hn::Max(hn::Mul(factor, hn::Mul(width, width)), hn::Set(d, tolerance / 4));
   const Vector moved = hn::Add(crossing, hn::CopySign(hn::Min(shift, hn::Abs(inwards)), inwards));
 
-  // Behind schedule: the middle, and a new schedule of half the width in three rounds.
+  // If the bracket is wider than allowed, takes the midpoint, and allows half the width after three
+  // rounds.
   const Vector allowed = hn::LoadU(d, brackets.allowed_width + at);
   const auto behind = hn::Gt(width, allowed);
   const Vector next_allowed =
       hn::IfThenElse(behind, hn::Add(width, width), hn::Mul(allowed, hn::Set(d, 0.5)));
   hn::StoreU(next_allowed, d, brackets.allowed_width + at);
 
-  const Vector inner = hn::Sub(half, hn::Set(d, tolerance / 4));  // not on an end
+  const Vector inner = hn::Sub(half, hn::Set(d, tolerance / 4));  // not at an end
   const Vector inside = hn::Min(hn::Max(moved, hn::Sub(middle, inner)), hn::Add(middle, inner));
   hn::StoreU(hn::IfThenElse(behind, middle, inside), d, points);
 }
 
-/// `condition` picks `ours` over what is at `place`.
+/// Writes `ours` to `place` where `condition` is set.
 template <class Tag, class Mask>
 HWY_INLINE void replace_where(Tag tag, Mask condition, hn::Vec<Tag> ours, hn::TFromD<Tag>* place) {
   hn::StoreU(hn::IfThenElse(condition, ours, hn::LoadU(tag, place)), tag, place);
@@ -173,8 +175,8 @@ HWY_INLINE void narrow(const Tridiagonal& matrix, const Brackets& brackets, std:
     for (std::size_t at = 0; at < kCount; at += kLanes) {
       const IntegerVector index = hn::LoadU(di, brackets.index + first + at);
       const Vector point = hn::LoadU(d, points + at), value = hn::LoadU(d, mantissa + at);
-      // The sign says whether the number of eigenvalues below is even: where it is not that of the
-      // left end, the point is the right end.
+      // The sign gives the parity of the number of eigenvalues below. If it differs from that of
+      // the left end, the point becomes the right end.
       const IntegerVector parity = hn::Xor(hn::ShiftLeft<63>(index), hn::BitCast(di, value));
       const auto above = hn::Lt(parity, hn::Zero(di));
       const auto above_real = hn::RebindMask(d, above);

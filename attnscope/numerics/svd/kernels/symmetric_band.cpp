@@ -1,7 +1,7 @@
-// A symmetric matrix in tiles → a band of width kTile, by two-sided block reflectors. The update
-// of one panel waits for the next sweep, which applies it tile by tile and at once gathers what
-// that panel's reflectors need: each tile is read and written once per panel.
-// Source: Bischof, Lang & Sun, "A framework for symmetric band reduction", 2000.
+// Reduces a symmetric matrix in tiles to a band of width kTile by two-sided block reflectors. The
+// update of one panel is delayed until the next sweep. This sweep applies it tile by tile, and at
+// the same time computes the products for its own reflectors. Each tile is thus read and written
+// once per panel. Source: Bischof, Lang & Sun, "A framework for symmetric band reduction", 2000.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -21,12 +21,12 @@ HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
 constexpr std::size_t kPair = 2 * kTile;  // columns of [V W]
-/// Columns of a row panel that stay in the first-level cache between the products of a sweep.
+/// Number of columns of a row panel that stay in the L1 cache between the products of a sweep.
 constexpr std::size_t kColumnsInCache = 4 * kTile;
-/// Columns of tiles that a part takes at a time: what belongs to them stays in the second level.
+/// Number of tile columns that a part processes at a time: their data stays in the L2 cache.
 constexpr std::size_t kTilesInCache = 8;
 
-/// A line of the cache is fetched every so many steps of the update, so many groups of columns
+/// A cache line is prefetched every kFetchEvery steps of the update, kGroupsAhead groups of columns
 /// ahead.
 constexpr std::size_t kFetchEvery = 2, kGroupsAhead = 2;
 
@@ -73,7 +73,7 @@ void factor_tile_column(BandReduction& work, std::size_t column) {
   store_band(work, column, r);
 }
 
-/// Columns [first, last) of row panel `panel`.
+/// Sweeps columns [first, last) of row panel `panel`.
 template <bool kPending, bool kDiagonal>
 HWY_INLINE void sweep_columns(const BandReduction& work, std::size_t panel, std::size_t first,
                               std::size_t last, double* y_tiles) {
@@ -137,7 +137,7 @@ void sweep_tiles(const BandReduction& work, std::size_t column, std::size_t part
   work.pending ? sweep_part<true>(work, column, part) : sweep_part<false>(work, column, part);
 }
 
-/// y_rows becomes A V: what the parts gathered in tiles is transposed and added.
+/// Completes y_rows to A V: transposes and adds the contributions of the parts in y_tiles.
 void gather_products(const BandReduction& work, std::size_t start) {
   HWY_ALIGN double sum[kTileSize];
   for (std::size_t tile = start; tile < work.tiles; ++tile) {
@@ -153,7 +153,7 @@ void gather_products(const BandReduction& work, std::size_t start) {
   }
 }
 
-/// s = −½ Tᵀ M T, M = Vᵀ A V symmetric; all (kTile, kTile).
+/// Computes s = −½ Tᵀ M T, with M = Vᵀ A V symmetric; all (kTile, kTile).
 void symmetric_correction(const double* t, const double* m, double* s) {
   double product[kTileSize];
   for (std::size_t row = 0; row < kTile; ++row) {

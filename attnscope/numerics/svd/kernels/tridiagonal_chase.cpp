@@ -1,5 +1,5 @@
-// A band → a tridiagonal matrix, by chasing bulges with short reflectors.
-// Source: Bischof, Lang & Sun, "A framework for symmetric band reduction", 2000.
+// Reduces a band to a tridiagonal matrix by chasing bulges with short reflectors. Source: Bischof,
+// Lang & Sun, "A framework for symmetric band reduction", 2000.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -17,10 +17,11 @@ HWY_BEFORE_NAMESPACE();
 namespace attnscope::kernels::HWY_NAMESPACE {
 
 constexpr std::size_t kVectors = kTile / kLanes;
-/// From an element to its right neighbour.
+/// Distance from an element to its right neighbor.
 constexpr std::size_t kNextColumn = kBandStep - 1;
 
-/// Lanes of part `part` of a column that are at or below row `row`; or below it only.
+/// Returns the lanes of part `part` of a column that are at or below row `row`, or strictly below
+/// it.
 template <bool kWithDiagonal>
 HWY_INLINE auto lower_lanes(std::size_t row, std::size_t part) {
   const Doubles d;
@@ -29,7 +30,7 @@ HWY_INLINE auto lower_lanes(std::size_t row, std::size_t part) {
   return kWithDiagonal ? hn::Ge(lane, first) : hn::Gt(lane, first);
 }
 
-/// The diagonal block (kTile, kTile), of which the band holds the lower triangle: H D H.
+/// Replaces the diagonal block D (kTile, kTile), whose lower triangle is in the band, by H D H.
 HWY_INLINE void reflect_diagonal(double* block, const Reflector<kTile>& h) {
   const Doubles d;
   HWY_ALIGN double lower[kTileSize];
@@ -40,7 +41,8 @@ HWY_INLINE void reflect_diagonal(double* block, const Reflector<kTile>& h) {
     v[part] = hn::Load(d, h.v + part * kLanes);
     product[part] = hn::Zero(d);
   }
-  // D v: columns of the lower triangle by what is right of the diagonal, their sums for the left.
+  // D v: columns of the lower triangle give the part right of the diagonal, and their sums the part
+  // left of it.
 #pragma GCC unroll 12
   for (std::size_t group = 0; group < kVectors; ++group) {
     Vector dots[kLanes];
@@ -96,8 +98,8 @@ HWY_INLINE void reflect_diagonal(double* block, const Reflector<kTile>& h) {
   }
 }
 
-/// Step `step` of the sweep that clears column `sweep`: reflector `h` goes over the block it was
-/// made for, and becomes that of the next block.
+/// Runs step `step` of the sweep that clears column `sweep`. Applies reflector `h` to the block it
+/// was made for, and replaces it by the reflector of the next block.
 HWY_INLINE void chase_step(double* band, std::size_t n, std::size_t sweep, std::size_t step,
                            Reflector<kTile>& h) {
   const std::size_t start = sweep + 1 + step * kTile;

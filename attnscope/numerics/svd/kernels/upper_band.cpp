@@ -1,6 +1,6 @@
-// A dense float32 matrix → an upper band of width kSide, by block reflectors from both sides.
-// Panels are factored in float64; the matrix is updated in float32, once per step, and its long
-// sums are added up in short chains, then in float64: that is where the accuracy lies. Source:
+// Reduces a dense float32 matrix to an upper band of width kSide by block reflectors from both
+// sides. Panels are factored in float64. The matrix is updated in float32, once per step. Its long
+// sums are added in short float32 chains, then in float64, which keeps them accurate. Source:
 // Großer & Lang, "Efficient parallel reduction to bidiagonal form", 1999.
 #include "attnscope/numerics/kernels/targets.h"
 //
@@ -31,7 +31,7 @@ HWY_INLINE double* band_at(const BidiagonalReduction& work, std::size_t row, std
   return work.band + column * kUpperStep + kUpperDiagonal + row - column;
 }
 
-/// out (kSide, kSide) = inᵀ.
+/// Computes out (kSide, kSide) = inᵀ.
 template <class From, class To>
 HWY_INLINE void transpose_tile(const From* HWY_RESTRICT in, To* HWY_RESTRICT out) {
   for (std::size_t row = 0; row < kSide; ++row) {
@@ -41,7 +41,7 @@ HWY_INLINE void transpose_tile(const From* HWY_RESTRICT in, To* HWY_RESTRICT out
   }
 }
 
-/// out += in.
+/// Adds `in` to `out`.
 HWY_INLINE void add_to(const float* HWY_RESTRICT in, std::size_t count, double* HWY_RESTRICT out) {
   for (std::size_t at = 0; at < count; ++at) out[at] += static_cast<double>(in[at]);
 }
@@ -51,7 +51,7 @@ HWY_INLINE void convert(const From* HWY_RESTRICT in, std::size_t count, To* HWY_
   for (std::size_t at = 0; at < count; ++at) out[at] = static_cast<To>(in[at]);
 }
 
-/// out (rows, kSide) = in (rows, kSide) · factor (kSide, kSide), all row-major.
+/// Computes out (rows, kSide) = in (rows, kSide) · factor (kSide, kSide), all row-major.
 void multiply_from_right(const double* in, const double* factor, std::size_t rows, double* out) {
   constexpr std::size_t kStep = Strip<kSide>::kColumns;
   std::fill(out, out + rows * kSide, 0.0);
@@ -75,7 +75,7 @@ void pack_side_panel(MatrixView<const float> a, float scale, std::size_t panel,
   const float* from = a.data + static_cast<std::int64_t>(panel * kSide) * a.row_stride;
   float* out = panel_at(work, panel);
   std::fill(squares, squares + kSide, 0.0);
-  // Strips of several tiles, for a row-major matrix is read along its rows.
+  // Processes strips of several tiles, because a row-major matrix is read along its rows.
   constexpr std::size_t kStrip = 4 * kSide;
   for (std::size_t first = 0; first < work.column_tiles * kSide; first += kStrip) {
     float* strip = out + first * kSide;
@@ -168,7 +168,8 @@ void sweep_column_part(const BidiagonalReduction& work, std::size_t step, std::s
                : sweep_column_block<false>(work, step, first, last);
 }
 
-/// The row panel right of the diagonal, transposed and with the reflectors of its column panel.
+/// Extracts the row panel right of the diagonal, transposed, after applying the reflectors of its
+/// column panel.
 void take_row_panel(const BidiagonalReduction& work, std::size_t step) {
   constexpr std::size_t kStep = Strip<kSide>::kColumns;
   HWY_ALIGN double v[kSideSize];
@@ -222,7 +223,7 @@ void sweep_row_part(const BidiagonalReduction& work, std::size_t step, std::size
   for (std::size_t start = (step + 1) * kSide; start < columns; start += kSumColumns) {
     std::fill(&sums[0][0], &sums[0][0] + kSweepPanels * kSideSize, 0.0F);
     const std::size_t end = std::min(start + kSumColumns, columns);
-    // One chain at a time, of every panel: what it reads stays in the first-level cache.
+    // Processes one chain at a time for all panels, so that its operands stay in the L1 cache.
     for (std::size_t chain = start; chain < end; chain += kChain) {
       for (std::size_t panel = first; panel < last; ++panel) {
         const float* left = panel_at(work, panel) + chain * kSide;
