@@ -32,7 +32,7 @@ from written_adapters import OWN_ADAPTERS, check_experts, check_fixed_rank, chec
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FORMS = {
-    "layers": "remove-layers=1", "mlp": "mlp=50", "hidden-size": "hidden-size=36", "head-dim": "head-dim=4",
+    "depth": "remove-layers=1", "mlp": "mlp=50", "hidden-size": "hidden-size=36", "head-dim": "head-dim=4",
     "kv-heads": "kv-heads=1", "heads": "heads=4", "mla": "mla=8+10", "experts": "experts=3",
     "low-rank": "low-rank=0.q:6,2.up:9,1.down:5",
 }
@@ -54,23 +54,23 @@ MASKED = {
     "distilbert": ("distilbert", dict(vocab_size=VOCABULARY, dim=48, n_layers=3, n_heads=6, hidden_dim=80,
                                       max_position_embeddings=CONTEXT)),
 }
-OF_STACKS = {"layers": "remove-layers=0", "mlp": "mlp=50", "low-rank": "low-rank=0.q:6,1.up:9,1.down:5"}
+OF_STACKS = {"depth": "remove-layers=0", "mlp": "mlp=50", "low-rank": "low-rank=0.q:6,1.up:9,1.down:5"}
 OF_EXPERTS = {"low-rank": "low-rank=0.q:6,2.o:9,1.k:5"}  # their layers have no MLP of their own
 ASKED = {  # if it differs from FORMS
     "mixtral": OF_EXPERTS, "qwen3_moe": OF_EXPERTS, "deepseek_v3": {"low-rank": "low-rank=0.o:6,2.up:9,1.down:5"},
     "deepseek_v3-groups": {"experts": "experts=4"},
 }
-SEVERAL = ("hidden-size,mlp", "heads,kv-heads,width", "head-width,hidden", "layers,width")
+SEVERAL = ("hidden-size,mlp", "heads,kv-heads,mlp", "head-dim,hidden-size", "depth,mlp")
 WHOLE = {"hidden-size": "hidden-size=48", "mla": "mla=16+16"}
 LITTLE_CACHE = "0.3"  # an MLA cache with only rotary key dimensions
 # The methods that each model must support, and no others: see docs/plan.md.
-DENSE = {"layers", "mlp", "low-rank"}
+DENSE = {"depth", "mlp", "low-rank"}
 ROTARY = DENSE | {"hidden-size", "head-dim", "kv-heads", "heads", "mla"}
 TAKES = {
     "llama": ROTARY, "llama-biased": ROTARY - {"mla"}, "mistral": ROTARY, "qwen2": ROTARY,
     "qwen3": DENSE | {"hidden-size", "heads"}, "phi3": DENSE | {"hidden-size", "kv-heads", "heads"},
     "gemma": DENSE | {"hidden-size", "kv-heads", "heads"}, "gemma2": DENSE | {"heads"}, "gemma3": DENSE | {"heads"},
-    "phi": DENSE | {"heads"}, "mixtral": {"layers", "experts", "low-rank"}, "qwen3_moe": {"layers", "experts", "low-rank"},
+    "phi": DENSE | {"heads"}, "mixtral": {"depth", "experts", "low-rank"}, "qwen3_moe": {"depth", "experts", "low-rank"},
     "deepseek_v3": DENSE, "gpt2": DENSE,
 }
 # The same models with tied instead of untied heads or vice versa, other biases and experts, and the methods that these affect.
@@ -81,8 +81,8 @@ VARIANTS = {
     "phi3-tied": ("phi3", dict(WITHOUT_HEAD_DIM, tie_word_embeddings=True), ("hidden-size", "kv-heads")),
     "deepseek_v3-groups": ("deepseek_v3", dict(MODELS["deepseek_v3"][1], first_k_dense_replace=1, moe_intermediate_size=20,
                                                n_routed_experts=6, n_group=2, topk_group=1, num_experts_per_tok=1),
-                           ("layers", "experts")),
-    "gpt2-untied": ("gpt2", dict(GPT2, tie_word_embeddings=False), ("layers", "mlp")),
+                           ("depth", "experts")),
+    "gpt2-untied": ("gpt2", dict(GPT2, tie_word_embeddings=False), ("depth", "mlp")),
 }
 ONE_FILE = {"llama-biased": ("mlp", "kv-heads"), "gpt2": ("mlp", "low-rank")}
 # For examples/shakespeare-llama, whose logits have a range of 4. It is stored in bfloat16, but written in float32.
