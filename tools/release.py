@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What a release needs: release.py set VERSION | check | sbom PROGRAM FOLDER | checksums FOLDER.
+"""Prepare a release: release.py set VERSION | check | sbom PROGRAM FOLDER | checksums FOLDER.
 
-The version is CMakeLists.txt's. `set` writes it there and wherever else it has to stand, and dates the section of CHANGELOG.md;
-`check` exits 1 where two places differ; `sbom` writes a bill of materials (CycloneDX) of what the program and wheel hold;
-`checksums` writes SHA256SUMS.
+CMakeLists.txt defines the version. `set` writes it to all files that contain it, and dates the section of CHANGELOG.md.
+`check` exits with 1 if two files differ. `sbom` writes a software bill of materials (CycloneDX) of the program and the
+wheel. `checksums` writes SHA256SUMS.
 """
 
 import datetime

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""A small Hugging Face hub for tests: the API, `resolve`, and a second host that gives large files.
+"""A small Hugging Face Hub for tests: the API, `resolve`, and a second host for large files.
 
     hub_server.py FOLDER
 
-FOLDER/models/ORG/NAME/REVISION/FILES (or NAME/REVISION for models without an organisation) is what it offers; a revision's
-slashes are written as `%2F`. FOLDER/faults.json says what goes wrong: a list of {"match": part of "METHOD PATH", "times": how
-often (absent: always), "after": how often not, before that, and one of "status" with "headers", "cut" (bytes after which the
-connection ends), "ignore_range", "gzip", "wrong_size", "wrong_bytes", "delay" (seconds before each megabyte), "redirect" (a path of
-the hub)}. It is read at every request.
-FOLDER/log.jsonl gets a line for each request: host, method, path, authorization, range, status and bytes of the body that were sent.
+- FOLDER/models/ORG/NAME/REVISION/FILES has the files (NAME/REVISION for models without an organization). Slashes of a
+  revision are written as `%2F`.
+- FOLDER/faults.json lists errors to simulate and is read at every request. An entry has "match" (part of "METHOD PATH"),
+  "times" (absent: always), "after" (requests to let pass first), and one of these: "status" with "headers", "cut" (bytes
+  before the connection closes), "ignore_range", "gzip", "wrong_size", "wrong_bytes", "delay" (seconds before each
+  megabyte), "redirect" (a path of the hub).
+- FOLDER/log.jsonl gets a line per request: host, method, path, authorization, range, status, and bytes sent.
 
-Prints the address of the hub, 127.0.0.1. Large files are redirected to the same server's other port by another name, localhost.
+Prints the address of the hub, 127.0.0.1. Large files are redirected to another port of the server, under the name localhost.
 """
 
 import email.utils
@@ -31,7 +32,7 @@ MEGABYTE = 1 << 20
 
 
 class Repositories:
-    """What the folder offers, looked at anew for each request."""
+    """The files in the folder, read again for each request."""
 
     def __init__(self, folder):
         self.folder = folder

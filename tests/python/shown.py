@@ -21,7 +21,7 @@ REFUSED = {
     ("experts", "text"): "experts",  # no model here has both experts and a tokenizer
     ("experts", "text_file"): "experts",
     ("experts", "lines"): "experts",
-    # What only a matrix of experts, latents or stacks with another keyword beside it takes; the command line's tests do.
+    # Keywords that need experts, MLA or several stacks in addition to another keyword. Tests of the command line cover them.
     ("spectrum", "text"): "not an MLA model",
     ("spectrum", "text_file"): "not an MLA model",
     ("circuits", "text"): "not an MLA model",
@@ -35,7 +35,7 @@ REFUSED = {
     ("lens", "stack"): "has no stack",
     ("ablate", "stack"): "has no stack",
     ("directions", "stack"): "has no stack",
-    ("lens", "length"): "text: missing input text",  # of a single token, none is foretold
+    ("lens", "length"): "text: missing input text",  # a single token has no next token to predict
     ("ablate", "length"): "text: missing input text",
     **dict.fromkeys(  # no encoder-decoder here has a tokenizer
         [("attention", "target"), ("attention", "target_file"), ("predict", "target"), ("predict", "target_file"), ("lens", "target"),

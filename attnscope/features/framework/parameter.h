@@ -42,10 +42,10 @@ enum class FileUse {
   folder,   // files are written into it
 };
 
-/// The heading of help under which an option stands.
+/// Group of an option in help.
 enum class OptionGroup { mode, own, input, output, performance };
 
-/// How many bins: a number, or as many as the rule of Freedman and Diaconis gives.
+/// Number of bins: fixed, or by the Freedman–Diaconis rule.
 struct BinCount {
   bool freedman_diaconis = false;
   std::int64_t bins = 0;
@@ -63,9 +63,9 @@ struct Parameter {
   std::string name;  // in snake_case: "rope_offset"
   ParameterType type = ParameterType::flag;
   OptionGroup group = OptionGroup::own;
-  std::string help;          // a line, without choices and default; may be empty beside choices
-  bool positional = false;   // named by its place on a command line
-  char letter = 0;           // a short name, of what is named often; 0: none
+  std::string help;          // one line, without choices and default; may be empty
+  bool positional = false;   // identified by its position on the command line
+  char letter = 0;           // short name of a common parameter; 0: none
   std::string metavariable;  // stands for the value in help; empty for flags
   std::vector<std::string> choices;
   std::int64_t least = 0, most = 0;  // range of an integer

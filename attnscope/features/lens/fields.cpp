@@ -15,7 +15,7 @@ Field state_layer_field() {
   return {.name = "layer",
           .type = integer,
           .heading = "layer",
-          .meaning = "Layer of the state, from 0.",
+          .meaning = "layer of the residual-stream state, from 0",
           .where = kLensSection};
 }
 
@@ -24,9 +24,8 @@ Field state_field() {
       .name = "state",
       .type = text,
       .meaning =
-          "Where the residual stream is read. resid_pre: before the layer. resid_mid: after its "
-          "attention. resid_mid_cross: after its cross-attention. resid_post: after the "
-          "last layer.",
+          "point in the residual stream. resid_pre: before the layer. resid_mid: after its attention. "
+          "resid_mid_cross: after its cross-attention. resid_post: after the last layer.",
       .where = kLensSection,
       .choices = {"resid_pre", "resid_mid", "resid_mid_cross", "resid_post"}};
 }

@@ -20,8 +20,8 @@ export const claim: Claim = {
   sentence: "`Ablating … raises (lowers) the loss …, the largest effect of any head`",
   guard:
     `an effect of at least ${kLeast} nats, up or down, and of more than √(2 ln n) + 1 standard errors (the largest of n heads by ` +
-    `chance); ` +
-    "the model's loss is below ln V",
+    `chance). ` +
+    "The model's loss is below ln V",
   chance: "an inactive head: 0; in random models, heads move the loss both ways",
   experiment:
     "the same mean ablation with PyTorch hooks; zero and resample ablation; random models; a planted head that lowers the loss " +

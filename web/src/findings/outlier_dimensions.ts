@@ -14,7 +14,7 @@ export const claim: Claim = {
   sentence: "`… dimensions are outliers`",
   guard:
     `magnitude of at least 6 at 6% of the positions of the attention input, in ${percent(kLayers)} of the layers and at least 2 ` +
-    `(Dettmers et al. 2022); not in layers where more than ${percent(kMostOfWidth)} of the dimensions qualify; a text of at least ` +
+    `(Dettmers et al. 2022). Not in layers where more than ${percent(kMostOfWidth)} of the dimensions qualify; a text of at least ` +
     `${kShortestText} tokens`,
   chance: "Gaussian activations with unit variance: none",
   experiment: "an independent count on hidden states from transformers; random models; a bias of +400 in one dimension",
