@@ -6,7 +6,7 @@ TOP_COLUMNS = 8
 COLLAPSED_KEYS = 16  # maps with fewer keys are not tested for rank collapse
 LEAST_UNATTENDED = 1e-6  # smaller values are rounding errors
 ROUNDING = 1e-12  # a threshold that is missed by this share counts as reached
-FIELDS = ("energy_rank", "columns", "first_column_share", "entropy", "sink_mass", "previous_token", "diagonal",
+FIELDS = ("energy_rank", "energy_columns", "first_column_share", "entropy", "sink_mass", "previous_token", "current_token",
           "mean_distance", "learned_sink_mass")
 
 
@@ -37,13 +37,13 @@ def measure(weights: np.ndarray, energy: float, exclude_first_token: bool) -> di
     logarithms = np.log(np.where(weights > 0, weights, 1))
     return {
         "energy_rank": rank,
-        "columns": columns,
+        "energy_columns": columns,
         "top_columns": order[:min(columns, TOP_COLUMNS)].tolist(),
         "first_column_share": squares[order[0]] / squares[order].sum() if columns else None,
         "entropy": -(weights * logarithms).sum() / length,
         "sink_mass": weights[:, 0].mean(),
         "previous_token": np.diagonal(weights, -1).mean() if length > 1 else None,
-        "diagonal": np.diagonal(weights).mean(),
+        "current_token": np.diagonal(weights).mean(),
         "mean_distance": (weights * np.abs(queries - keys)).sum() / length,
         "learned_sink_mass": learned_sink_mass if learned_sink_mass >= LEAST_UNATTENDED else 0.0,
         "clear": min(clear_rank, clear_columns),
@@ -89,7 +89,7 @@ def measure_across(weights: np.ndarray, energy: float) -> dict:
     even = np.full(weights.shape, 1 / keys)
     return {
         "energy_rank": fewest(np.linalg.svd(weights, compute_uv=False) ** 2, energy)[0],
-        "columns": fewest(np.sort(squares)[::-1], energy)[0],
+        "energy_columns": fewest(np.sort(squares)[::-1], energy)[0],
         "first_column_share": squares.max() / squares.sum(),
         "entropy": -(weights * np.log(np.where(weights > 0, weights, 1))).sum() / queries,
         "sink_mass": weights[:, 0].mean(),
@@ -140,15 +140,15 @@ def rows_of(maps: np.ndarray, energy: float, exclude_first_token: bool) -> tuple
             for name in FIELDS:
                 row[name], row[name + "_error"] = mean_with_error([sequence[head][name] for sequence in found])
                 if name in ("sink_mass", "previous_token"):
-                    row["null_" + name] = even[name]
-            row["top_columns"] = most_frequent([sequence[head]["top_columns"] for sequence in found], row["columns"])
+                    row["uniform_" + name] = even[name]
+            row["top_columns"] = most_frequent([sequence[head]["top_columns"] for sequence in found], row["energy_columns"])
             rows.append(row)
         row = {"layer": layer, "head": None, "sequences": len(maps),
                "max_rank": max(row["energy_rank"] for row in rows if row["layer"] == layer)}
         for name, values in (("mean_max_rank", [max(head["energy_rank"] for head in heads) for heads in found]),
-                             ("mean_energy_columns", [np.mean([head["columns"] for head in heads]) for heads in found])):
+                             ("mean_energy_columns", [np.mean([head["energy_columns"] for head in heads]) for heads in found])):
             row[name], row[name + "_error"] = mean_with_error(values)
-        row["uniform_energy_columns"] = even["columns"]
+        row["uniform_energy_columns"] = even["energy_columns"]
         judged = energy == 0.9 and maps.shape[-1] - exclude_first_token >= COLLAPSED_KEYS
         row["collapsed"] = bool(row["mean_max_rank"] < 2 and row["mean_energy_columns"] < 2) if judged else None
         rows.append(row)

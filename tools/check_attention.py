@@ -19,7 +19,7 @@ from attention_measures import rows_of
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-EXACT = ("energy_rank", "columns", "top_columns", "max_rank", "mean_max_rank", "collapsed", "sequences")
+EXACT = ("energy_rank", "energy_columns", "top_columns", "max_rank", "mean_max_rank", "collapsed", "sequences")
 TOLERANCE = 1e-6
 
 

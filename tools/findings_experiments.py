@@ -71,8 +71,8 @@ def weights_against_effect(of, loss):
     circuits = {(row["circuit"], row["layer"], row["head"]): row for row in of.rows("circuits") if row["head"] is not None}
     heads = sorted(loss)
     negative = [head for head in heads if circuits["ov", *head]["copying_score"] < -0.5]
-    beyond = [attention[head] for head in negative if abs(attention[head]["raises"]) > 2 * attention[head]["attended_token_effect_error"]]
-    lower = sum(row["raises"] < 0 for row in beyond)
+    beyond = [attention[head] for head in negative if abs(attention[head]["attended_token_effect"]) > 2 * attention[head]["attended_token_effect_error"]]
+    lower = sum(row["attended_token_effect"] < 0 for row in beyond)
     print(f"  copying: of {len(negative)} heads with a score below -0.5, {lower} suppress their attended tokens, {len(beyond) - lower} promote them")
     back = {head: attention[head]["previous_token"] for head in heads}
     first = max(back, key=back.get)
@@ -84,10 +84,10 @@ def weights_against_effect(of, loss):
              "norm of QK": [circuits["qk", *head]["frobenius_norm"] for head in heads],
              "symmetry of QK": [circuits["qk", *head]["symmetry"] for head in heads],
              "previous token": [back[head] for head in heads],
-             "magnitude of attended_token_effect": [abs(attention[head]["raises"]) for head in heads]}
+             "magnitude of attended_token_effect": [abs(attention[head]["attended_token_effect"]) for head in heads]}
     for name, values in cheap.items():
         print(f"  {name} and loss: Spearman {spearman(values, increase):+.2f}")
-    return circuits, {head: attention[head]["raises"] for head in heads}
+    return circuits, {head: attention[head]["attended_token_effect"] for head in heads}
 
 
 def scores_on_text(of, circuits):

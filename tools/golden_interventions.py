@@ -105,7 +105,7 @@ def ablations(hooked, ids, layers, how):
         windows = more.mean(1).numpy()
         return {"layer": layer, "head": head, "component": component, "loss_increase": more.mean().item(),
                 "loss_increase_error": float(windows.std(ddof=1) / np.sqrt(len(windows))), "kl": divergence(clean, logits),
-                "changed": (logits.argmax(-1) != clean.argmax(-1)).double().mean().item()}
+                "top_token_changed": (logits.argmax(-1) != clean.argmax(-1)).double().mean().item()}
 
     rows = []
     for n in layers:
@@ -158,8 +158,8 @@ def attribution(hooked, ids):
     rows = []
     for n in range(len(hooked.places.layers)):
         writes = head_writes(hooked, n, hooked.heads[n])
-        rows += [{"component": "head", "layer": n, "head": h, "direct": of(writes[:, :, h])} for h in range(writes.shape[2])]
-        rows.append({"component": "mlp", "layer": n, "head": None, "direct": of(hooked.mlps[n])})
+        rows += [{"component": "head", "layer": n, "head": h, "direct_effect": of(writes[:, :, h])} for h in range(writes.shape[2])]
+        rows.append({"component": "mlp", "layer": n, "head": None, "direct_effect": of(hooked.mlps[n])})
     centred = logits[0, :-1] - logits[0, :-1].mean(-1, keepdim=True)
     return rows, centred.gather(-1, text[0, 1:, None]).mean().item()
 
@@ -184,7 +184,7 @@ def raises(hooked, ids):
         value = value.reshape(*value.shape[:2], groups, -1).repeat_interleave(heads // groups, 2).flatten(2)
         read = (frozen(hooked, head_writes(hooked, n, value)) * own[:, :, None]).sum(-1)  # (batch, T, H)
         found = torch.einsum("bhqk,bkh->bqh", hooked.maps[n], read) / scale[..., None]
-        rows += [{"layer": n, "head": h, "raises": found[..., h].mean().item()} for h in range(heads)]
+        rows += [{"layer": n, "head": h, "attended_token_effect": found[..., h].mean().item()} for h in range(heads)]
     return rows
 
 
@@ -209,7 +209,7 @@ class Prompts:
         return list(self.hooked.heads), list(self.hooked.mlps), list(self.hooked.streams), scales(self.hooked)
 
     def difference(self, logits, prompt):
-        return (logits[0, -1, prompt["right"]] - logits[0, -1, prompt["wrong"]]).item()
+        return (logits[0, -1, prompt["correct"]] - logits[0, -1, prompt["incorrect"]]).item()
 
     def differences(self, side, edits=None):
         """Return the logit differences. edits: per prompt, the arguments of Hooked.run()."""
@@ -239,14 +239,14 @@ class Prompts:
         row = {"layer": layer, "head": head, "component": component, "logit_difference": float(self.base["clean"].mean())}
         if how == "corrupted":
             restored = self.differences("corrupted", self.edits(part, layer, columns, lambda at: kept["clean"][at]))
-            row |= self.share("restored", restored - self.base["corrupted"], self.lead)
+            row |= self.share("denoising_effect", restored - self.base["corrupted"], self.lead)
             other = lambda at: kept["corrupted"][at]  # noqa: E731
         else:
             mean = torch.cat([one[0] for one in kept["clean"]]).mean(0)
             other = lambda at: (mean if how == "mean" else 0 * mean).expand_as(kept["clean"][at])  # noqa: E731
         destroyed = self.differences("clean", self.edits(part, layer, columns, other))
         whole = self.lead if how == "corrupted" else self.base["clean"]
-        return row | self.share("destroyed", self.base["clean"] - destroyed, whole)
+        return row | self.share("noising_effect", self.base["clean"] - destroyed, whole)
 
     def ablations(self, layers, how):
         heads = range(self.hooked.model.config.num_attention_heads)
@@ -259,7 +259,7 @@ class Prompts:
         for n in range(len(places.layers) + 1):
             found = {side: np.array([self.difference(places.head(places.norm(one[2][n])), prompt)
                                      for one, prompt in zip(self.kept[side], self.prompts)]) for side in self.kept}
-            rows.append({"layer": n, "logit_difference": float(found["clean"].mean()), "right": float((found["clean"] > 0).mean()),
+            rows.append({"layer": n, "logit_difference": float(found["clean"].mean()), "correct": float((found["clean"] > 0).mean()),
                          "corrupted_logit_difference": float(found["corrupted"].mean()),
                          **self.share("share", found["clean"] - found["corrupted"], self.lead)})
         return rows
@@ -268,7 +268,7 @@ class Prompts:
         """Return what an output, (T, D) per prompt, adds to the prompt's logit difference."""
         unembed = self.hooked.places.head.weight
         return np.array([(frozen(self.hooked, one[None])[0, -1] / kept[3][0, -1] *
-                          (unembed[prompt["right"]] - unembed[prompt["wrong"]])).sum().item()
+                          (unembed[prompt["correct"]] - unembed[prompt["incorrect"]])).sum().item()
                          for one, kept, prompt in zip(written, self.kept[side], self.prompts)])
 
     @torch.no_grad()
@@ -280,7 +280,7 @@ class Prompts:
             parts.append(("mlp", None, {side: [one[1][n][0] for one in self.kept[side]] for side in self.kept}))
             for component, head, written in parts:
                 direct = {side: self.directly(side, written[side]) for side in written}
-                rows.append({"component": component, "layer": n, "head": head, "direct": float(direct["clean"].mean()),
+                rows.append({"component": component, "layer": n, "head": head, "direct_effect": float(direct["clean"].mean()),
                              "corrupted_direct_effect": float(direct["corrupted"].mean()),
                              **self.share("share", direct["clean"] - direct["corrupted"], self.lead)})
         return rows
@@ -290,8 +290,8 @@ def shakespeare_prompts():
     tokenizer = transformers.AutoTokenizer.from_pretrained(ROOT / "examples/shakespeare-gpt2")
     lines = [json.loads(line) for line in (ROOT / "examples/prompts.jsonl").read_text().splitlines()]
     ids = lambda text: tokenizer(text)["input_ids"]  # noqa: E731
-    return [{"clean": ids(line["clean"]), "corrupted": ids(line["corrupted"]), "right": ids(line["right"])[0],
-             "wrong": ids(line["wrong"])[0]} for line in lines]
+    return [{"clean": ids(line["clean"]), "corrupted": ids(line["corrupted"]), "correct": ids(line["correct"])[0],
+             "incorrect": ids(line["incorrect"])[0]} for line in lines]
 
 
 def repeated_prompts():
@@ -303,7 +303,7 @@ def repeated_prompts():
         swapped = list(block)
         swapped[right], swapped[wrong] = block[wrong], block[right]
         again = [token for at, token in enumerate(block[:right]) if at != wrong]
-        prompts.append({"clean": block + again, "corrupted": swapped + again, "right": block[right], "wrong": block[wrong]})
+        prompts.append({"clean": block + again, "corrupted": swapped + again, "correct": block[right], "incorrect": block[wrong]})
     return prompts
 
 
@@ -329,7 +329,7 @@ def golden(folder, tokens, layers):
     out = {"model": folder, "tokens": tokens, "layers": ",".join(map(str, layers)), "loss": losses(logits, ids).mean().item(),
            "lens": lens(hooked, ids, logits), "ablate": {how: ablations(hooked, ids, layers, how) for how in ("mean", "zero", "resample")}}
     if hooked.model.config.model_type in ("gpt2", "llama"):
-        out["raises"] = raises(hooked, ids)
+        out["attended_token_effect"] = raises(hooked, ids)
         rows, logit = attribution(hooked, ids)
         out["attribution"] = {"rows": rows, "logit": logit}
     return rounded(out)

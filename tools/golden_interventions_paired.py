@@ -178,8 +178,8 @@ def ablations(hooked, pairs, how):
         return {"stack": stack, "layer": layer, "head": head, "component": component, "loss_increase": mean_of(more),
                 "loss_increase_error": ratio_error(sums, counts),
                 "kl": mean_of([divergences(a, b) for a, b in zip(clean, logits)]),
-                "changed": mean_of([a.argmax(-1) == b.argmax(-1) for a, b in zip(clean, logits)]) * -1 + 1,
-                "direct": None if direct[0] is None else mean_of(direct)}
+                "top_token_changed": mean_of([a.argmax(-1) == b.argmax(-1) for a, b in zip(clean, logits)]) * -1 + 1,
+                "direct_effect": None if direct[0] is None else mean_of(direct)}
 
     rows = []
     for stack, of in hooked.stacks.items():

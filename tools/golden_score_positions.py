@@ -63,7 +63,7 @@ def ablations(hooked, scored, how):
         of_windows = scored.rows.sum(1).numpy()
         return {"layer": layer, "head": head, "component": component, "loss_increase": more.sum().item() / scored.count.item(),
                 "loss_increase_error": ratio_error(more.sum(1).numpy(), of_windows), "kl": scored.mean(divergence(clean, logits)),
-                "changed": scored.mean((logits.argmax(-1) != clean.argmax(-1)).double()), "predicted": int(scored.count)}
+                "top_token_changed": scored.mean((logits.argmax(-1) != clean.argmax(-1)).double()), "predicted": int(scored.count)}
 
     rows = []
     for n in range(len(heads)):

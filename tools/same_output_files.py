@@ -69,7 +69,7 @@ def write_alone(path, shape, dtype):
     payload[size - 1::size] = payload[size - 1::size].translate(bytes(byte & keep for byte in range(256)))
     write_safetensors(path, {"w": (dtype, shape, bytes(payload))})
     pathlib.Path(f"{path}.layout.json").write_text(json.dumps(
-        {"schema": "attnscope-layout/1", "layers": 1, "heads": 1, "head_dim": shape[0], "width": shape[1],
+        {"schema": "attnscope-layout/1", "layers": 1, "heads": 1, "head_dim": shape[0], "hidden_size": shape[1],
          "weights": [{"role": "q", "tensor": "w"}]}))
 
 
@@ -78,7 +78,7 @@ def write_stacked(path):
     tensors = {f"blocks.{layer}.qkvo": [source.gauss(0, 1) for _ in range(4 * 8 * 8)] for layer in range(2)}
     write_safetensors(path, {name: ("F32", [4, 8, 8], floats(values)) for name, values in tensors.items()})
     pathlib.Path(f"{path}.layout.json").write_text(json.dumps(
-        {"schema": "attnscope-layout/1", "layers": 2, "heads": 2, "head_dim": 4, "width": 8, "weights": [
+        {"schema": "attnscope-layout/1", "layers": 2, "heads": 2, "head_dim": 4, "hidden_size": 8, "weights": [
             {"role": role, "tensor": "blocks.{layer}.qkvo", "index": index} for index, role in enumerate("qkvo")]}))
 
 

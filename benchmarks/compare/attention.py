@@ -63,7 +63,7 @@ def compare_ranks(program: Path, threads: int, repeats: int, results: Results) -
             if row["head"] is None:
                 continue
             place = row["layer"], row["head"]
-            for name, expected in (("energy_rank", theirs["ranks"]), ("columns", theirs["columns"])):
+            for name, expected in (("energy_rank", theirs["ranks"]), ("energy_columns", theirs["energy_columns"])):
                 difference = abs(row[name] - expected[place[0]][place[1]])
                 # The float32 maps of both sides differ in the last digits, so a value can cross the threshold on one side.
                 assert difference <= 0.02, f"layer {place[0]}, head {place[1]}: {name} differs by {difference}"

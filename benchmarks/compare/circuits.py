@@ -31,7 +31,7 @@ def write_model(folder: Path, q: np.ndarray, k: np.ndarray, heads: int) -> Path:
     write_safetensors(folder / "model.safetensors", {"q.0": q, "k.0": k})
     layout = folder / "layout.json"
     layout.write_text(json.dumps({
-        "schema": "attnscope-layout/1", "layers": 1, "heads": heads, "head_dim": len(q) // heads, "width": q.shape[1],
+        "schema": "attnscope-layout/1", "layers": 1, "heads": heads, "head_dim": len(q) // heads, "hidden_size": q.shape[1],
         "weights": [{"role": "q", "tensor": "q.{layer}"}, {"role": "k", "tensor": "k.{layer}"}]}))
     return layout
 
@@ -79,7 +79,7 @@ def compare_composition(program: Path, bench: Path, threads: int, repeats: int, 
             for layer in range(layers) for role in "qkvo"})
         layout = folder / "layout.json"
         layout.write_text(json.dumps({
-            "schema": "attnscope-layout/1", "layers": layers, "heads": heads, "head_dim": width // heads, "width": width,
+            "schema": "attnscope-layout/1", "layers": layers, "heads": heads, "head_dim": width // heads, "hidden_size": width,
             "weights": [{"role": role, "tensor": f"{role}.{{layer}}"} for role in "qkvo"]}))
         command = [str(program), "circuits", str(folder), "--layout", str(layout), "--composition"]
         ours = sum(row["score"] for row in command_rows(command))

@@ -49,10 +49,10 @@ def main() -> None:
         for row in command_rows(command):
             if row["head"] is None:
                 continue
-            for name in ("energy_rank", "columns", "entropy", "patch_distance", "sink_mass", "diagonal"):
+            for name in ("energy_rank", "energy_columns", "entropy", "patch_distance", "sink_mass", "current_token"):
                 difference = abs(row[name] - theirs[name][row["layer"]][row["head"]])
                 # The float32 maps of both sides differ in the last digits, so a value can cross the threshold on one side.
-                allowed = 1 if name in ("energy_rank", "columns") else 1e-4
+                allowed = 1 if name in ("energy_rank", "energy_columns") else 1e-4
                 assert difference <= allowed, f"layer {row['layer']}, head {row['head']}: {name} differs by {difference}"
         times = alternating_medians({
             "ours": lambda: command_seconds(command),

@@ -64,7 +64,7 @@ TEST_F(OtherModels, Stories260K) {
   EXPECT_EQ(facts["layers"], 5);
   EXPECT_EQ(facts["heads"], 8);
   EXPECT_EQ(facts["kv_heads"], 4);
-  EXPECT_EQ(facts["width"], 64);
+  EXPECT_EQ(facts["hidden_size"], 64);
   EXPECT_EQ(facts["kv_cache_bytes_per_token"], 2 * 5 * 4 * (8 + 8));
   const json report = report_of({"spectrum", path("stories260K"), "--per-head"});
   expect_trained(report);

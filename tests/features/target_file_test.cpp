@@ -41,7 +41,7 @@ TEST(CliTargetFile, AttentionIsTheMeanOverTheLines) {
       if (rows[at]["head"].is_null()) continue;
       EXPECT_EQ(rows[at]["sequences"], pairs.size());
       for (const char* field : {"entropy", "sink_mass", "uniform_sink_mass", "output_ratio",
-                                "energy_rank", "columns"}) {
+                                "energy_rank", "energy_columns"}) {
         double sum = 0;
         for (const json& of_pair : alone) sum += of_pair[at][field].get<double>();
         EXPECT_NEAR(rows[at][field].get<double>(), sum / static_cast<double>(pairs.size()), 1e-6)

@@ -115,8 +115,8 @@ TEST_P(TrainedGolden, EveryRowEqualsNumPy) {
 
   json facts = report.at("models").at(0);
   for (const char* name : {"architecture", "parameters", "attention_parameters", "layers", "heads",
-                           "kv_heads", "head_dim", "width", "intermediate_size", "vocabulary",
-                           "context", "dtype", "kv_cache_bytes_per_token", "tied_embedding"}) {
+                           "kv_heads", "head_dim", "hidden_size", "intermediate_size", "vocab_size",
+                           "context_length", "dtype", "kv_cache_bytes_per_token", "tied_embedding"}) {
     EXPECT_EQ(facts.at(name), golden.at("facts").at(name)) << name;
   }
 }

@@ -85,7 +85,7 @@ TEST(ForwardLayout, RunsAsWithConfigJson) {
 
 TEST(ForwardLayout, RequiresACompleteDescription) {
   const std::string weights_only = R"({"schema":"attnscope-layout/1","layers":3,"heads":3,
-      "head_dim":8,"width":24,"prefix":"transformer.",
+      "head_dim":8,"hidden_size":24,"prefix":"transformer.",
       "weights":[{"role":"o","tensor":"h.{layer}.attn.c_proj.weight","storage":"in_by_out"}]})";
   const Model model(Checkpoint::open(kLayoutData / "forward/gpt2/model.safetensors"),
                     parse_layout(weights_only, "my/layout.json"));

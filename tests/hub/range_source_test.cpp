@@ -27,7 +27,7 @@ TEST(HubRemote, FetchesOnlyTheRequestedTensors) {
   hub.offer("org/llama", "llama");
   output_of({"spectrum", "org/llama", "--remote", "--matrix", "q", "--layers", "0"}, hub.options());
   const json info = json::parse(output_of({"info", data_path("llama"), "--format", "json"}));
-  const std::uint64_t width = info["models"][0]["width"];
+  const std::uint64_t width = info["models"][0]["hidden_size"];
   std::uint64_t headers = 0;
   for (const char* shard : {"model-00001-of-00002", "model-00002-of-00002"}) {
     const std::string bytes = read_file(data_path("llama") + "/" + shard + ".safetensors");

@@ -136,7 +136,7 @@ TEST(PlantedHeads, HaveTheExpectedAblationEffect) {
     };
     EXPECT_GT(increase(kCopies), 2 * error(kCopies));
     EXPECT_LT(increase(kSuppresses), -2 * error(kSuppresses));
-    for (const char* field : {"loss_increase", "loss_increase_error", "kl", "changed", "direct"}) {
+    for (const char* field : {"loss_increase", "loss_increase_error", "kl", "top_token_changed", "direct_effect"}) {
       EXPECT_EQ(heads[kInert][field], 0.0) << field;
     }
   }

@@ -42,7 +42,7 @@ class HeadTensors : public testing::Test {
   json layout() const {
     json out = {{"schema", "attnscope-layout/1"},
                 {"layers", 2},
-                {"width", kWidthOfHeads},
+                {"hidden_size", kWidthOfHeads},
                 {"heads", kCount},
                 {"head_dim", kOwn}};
     out["weights"] = {{{"role", "q"}, {"tensor", "blocks.{layer}.heads.{head}.query.weight"}},

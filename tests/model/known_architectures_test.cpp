@@ -46,10 +46,10 @@ nlohmann::json as_golden(const ModelSummary& facts) {
           {"heads", facts.heads},
           {"kv_heads", facts.kv_heads},
           {"head_dim", facts.head_dim},
-          {"width", facts.width},
+          {"hidden_size", facts.width},
           {"intermediate_size", or_null(facts.mlp_width)},
-          {"vocabulary", or_null(facts.vocabulary)},
-          {"context", or_null(facts.context)},
+          {"vocab_size", or_null(facts.vocabulary)},
+          {"context_length", or_null(facts.context)},
           {"dtype", facts.dtype},
           {"kv_cache_bytes_per_token", or_null(facts.kv_cache_bytes_per_token)},
           {"tied_embedding", or_null(facts.tied_embedding)}};

@@ -110,7 +110,7 @@ def test_effective_rank(gpt2: str, gpt2_layer: dict[str, Array]) -> None:
             assert row["energy_rank"]["0.99"] == energy_rank(matrix, 0.99)
     circuit = row_of(asc.open(gpt2).circuits(energy=0.99, layers=0), circuit="qk", head=None)
     lost = energy_rank(k, 0.99) - energy_rank(q.T @ k, 0.99)
-    assert circuit["overlap"]["0.99"] == lost
+    assert circuit["rank_drop"]["0.99"] == lost
 
 
 def test_latent_attention(llama: str) -> None:
@@ -206,7 +206,7 @@ def test_weights_and_cosines(gpt2: str, gpt2_layer: dict[str, Array]) -> None:
 def test_attention_maps(gpt2: str) -> None:
     shown = run("attention_maps.md")
     columns = columns_of(shown["attention"])
-    assert {"energy_rank", "columns", "max_rank", "collapsed"} <= {*columns}
+    assert {"energy_rank", "energy_columns", "max_rank", "collapsed"} <= {*columns}
     assert sum(map(is_chart, shown.values())) == 4
     page = shown['model.report("To be, or not to be, that is the question")']["text/html"]
     assert page.startswith("<iframe ") and "srcdoc=" in page

@@ -9,7 +9,7 @@ namespace {
 
 const Words kFacts =
     sorted({"name", "architecture", "parameters", "attention_parameters", "layers", "heads",
-            "kv_heads", "head_dim", "width", "intermediate_size", "vocabulary", "context", "dtype",
+            "kv_heads", "head_dim", "hidden_size", "intermediate_size", "vocab_size", "context_length", "dtype",
             "bytes", "kv_cache_bytes_per_token", "tied_embedding", "causal", "rotary"});
 
 const Words kMeasures = {"model",
@@ -181,7 +181,7 @@ TEST(CliJson, EveryDataModelHasARowPerProjectionAndLayer) {
       for (const std::string matrix : {"q", "k", "v", "o", "up", "down"}) {
         const json row = find_row(report["rows"], layer, matrix, nullptr);
         EXPECT_GT(row["stable_rank"], 1);
-        EXPECT_EQ(row["shape"][matrix == "o" || matrix == "down" ? 0 : 1], facts["width"]);
+        EXPECT_EQ(row["shape"][matrix == "o" || matrix == "down" ? 0 : 1], facts["hidden_size"]);
         rows += 1;
       }
       rows += 2 * facts["heads"].get<std::size_t>() + 2 * facts["kv_heads"].get<std::size_t>();

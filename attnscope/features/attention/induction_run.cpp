@@ -30,7 +30,7 @@ constexpr std::array kRepeatScores = {
     RepeatScore{"duplicate_token", duplicate_token_score, 0},
 };
 
-std::string uniform_name(const RepeatScore& score) { return std::string("null_") + score.name; }
+std::string uniform_name(const RepeatScore& score) { return std::string("uniform_") + score.name; }
 
 std::vector<Outcome> induction_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {

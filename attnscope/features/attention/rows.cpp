@@ -46,7 +46,7 @@ void add_uniform_baseline(Record& record, const UniformAttention& uniform,
       .add("uniform_energy_columns", columns(uniform, options.energy, options.exclude_first_token));
   for (const MapMeasure& measure : map_measures()) {
     if (measure.of_uniform == nullptr) continue;
-    record.add("null_" + std::string(measure.name), measure.of_uniform(uniform).value_or(kNone));
+    record.add("uniform_" + std::string(measure.name), measure.of_uniform(uniform).value_or(kNone));
   }
 }
 
@@ -114,7 +114,7 @@ UniformMeasures read_uniform_baseline(const Record& record) {
   for (const MapMeasure& measure : map_measures()) {
     auto& value = uniform.of_uniform.emplace_back();
     if (measure.of_uniform == nullptr) continue;
-    value = value_of(expect<double>(record, "null_" + std::string(measure.name)));
+    value = value_of(expect<double>(record, "uniform_" + std::string(measure.name)));
   }
   return uniform;
 }
@@ -224,7 +224,7 @@ class AttentionRows {
         add_mean(row, field, head.means[at]);
         if (measure.name == "energy_columns") row.add("top_columns", head.top_columns);
         if (measure.of_uniform != nullptr)
-          row.add("null_" + field, of_layer.uniform.of_uniform(at));
+          row.add("uniform_" + field, of_layer.uniform.of_uniform(at));
       }
       add_mean(row, "attended_token_effect",
                of_layer.effects[static_cast<std::size_t>(number - 1)].result());

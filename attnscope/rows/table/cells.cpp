@@ -54,7 +54,7 @@ bool flag_of(const Record& record, std::string_view name) {
 std::string variant_text(const Record& parameters) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  const bool centered = text_field(parameters, "fold_norm") == "centred";
+  const bool centered = text_field(parameters, "fold_norm") == "centered";
   if (centered || flag_of(parameters, "fold_norm")) add("norm gains folded in");
   if (centered) add("centered");
   if (flag_of(parameters, "with_bias")) add("with biases");

@@ -125,7 +125,7 @@ TEST_F(CliStore, ViewsOfAttentionContainTheMeans) {
   const Words command = Words{"attention", tiny_model("gpt2"), "--format", "json"} + windows;
   const json rows = json::parse(output_of(stored(command)))["rows"];
   EXPECT_GT(items(), 1);
-  const Words fields = {"sequences",          "energy_rank",   "columns",
+  const Words fields = {"sequences",          "energy_rank",   "energy_columns",
                         "first_column_share", "entropy",       "sink_mass",
                         "previous_token",     "current_token", "mean_distance",
                         "learned_sink_mass",  "mean_max_rank", "mean_energy_columns"};

@@ -45,7 +45,7 @@ TEST_F(Attention, AveragesOverTheWindowsOfAFile) {
     EXPECT_EQ(row["sequences"], 3);
     const bool whole = row["head"].is_null();
     const Words names = whole ? Words{"mean_max_rank", "mean_energy_columns"}
-                              : Words{"energy_rank",   "columns",       "first_column_share",
+                              : Words{"energy_rank",   "energy_columns",       "first_column_share",
                                       "entropy",       "sink_mass",     "previous_token",
                                       "current_token", "mean_distance", "learned_sink_mass"};
     for (const std::string& name : names) {

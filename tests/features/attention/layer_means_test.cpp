@@ -13,7 +13,7 @@ AttentionMapMeasures map_with(std::int64_t rank, std::vector<std::int64_t> top) 
   AttentionMapMeasures map{.values = std::vector<std::optional<double>>(map_measures().size()),
                            .top_columns = top};
   map.values[map_measure_index("energy_rank")] = static_cast<double>(rank);
-  map.values[map_measure_index("columns")] = static_cast<double>(top.size());
+  map.values[map_measure_index("energy_columns")] = static_cast<double>(top.size());
   return map;
 }
 

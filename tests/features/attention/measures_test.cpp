@@ -67,7 +67,7 @@ TEST(AttentionMap, MatchesResultsByHand) {
   EXPECT_DOUBLE_EQ(got.value("distance").value(), (0 + 0.5 + (1 + 0.25) + 1) / 4);
   EXPECT_EQ(got.value("learned_sink_mass"), 0);
   // Energy of the columns: 1.5, 0.5625, 0.0625, 0.25 of 2.375. Three have 97% of it, two 87%.
-  EXPECT_EQ(got.value("columns"), 3);
+  EXPECT_EQ(got.value("energy_columns"), 3);
   EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{0, 1, 3}));
   EXPECT_DOUBLE_EQ(got.value("first_column_share").value(), 1.5 / 2.375);
 }
@@ -95,7 +95,7 @@ TEST(AttentionMap, ExcludesTheFirstTokenFromRankAndEnergyColumnsOnly) {
     const AttentionMapMeasures got =
         measured(by_hand(), {.energy = 0.7, .exclude_first_token = true, .causal = causal});
     // 0.5625, 0.0625, 0.25 of 0.875: 64%, then 93%.
-    EXPECT_EQ(got.value("columns"), 2);
+    EXPECT_EQ(got.value("energy_columns"), 2);
     EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{1, 3}));
     EXPECT_DOUBLE_EQ(got.value("first_column_share").value(), 0.5625 / 0.875);
     EXPECT_EQ(got.value("entropy"), with.value("entropy"));
@@ -108,7 +108,7 @@ TEST(AttentionMap, ExcludesTheFirstTokenFromRankAndEnergyColumnsOnly) {
 TEST(AttentionMap, CountsAThresholdMissedOnlyByRoundingAsReached) {
   const AttentionMapMeasures identity = measured(converted<float>(identity_matrix(10, 10)));
   EXPECT_EQ(identity.value("energy_rank"), 9);
-  EXPECT_EQ(identity.value("columns"), 9);
+  EXPECT_EQ(identity.value("energy_columns"), 9);
   EXPECT_EQ(identity.top_columns, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_DOUBLE_EQ(identity.value("first_column_share").value(), 0.1);
 }
@@ -116,7 +116,7 @@ TEST(AttentionMap, CountsAThresholdMissedOnlyByRoundingAsReached) {
 TEST(AttentionMap, OneColumnHasRankOneAndOneEnergyColumn) {
   const AttentionMapMeasures got = measured(one_column_map(100, 0), {.causal = true});
   EXPECT_EQ(got.value("energy_rank"), 1);
-  EXPECT_EQ(got.value("columns"), 1);
+  EXPECT_EQ(got.value("energy_columns"), 1);
   EXPECT_EQ(got.top_columns, (std::vector<std::int64_t>{0}));
   EXPECT_EQ(got.value("first_column_share").value(), 1);
   EXPECT_EQ(got.value("entropy"), 0);
@@ -124,7 +124,7 @@ TEST(AttentionMap, OneColumnHasRankOneAndOneEnergyColumn) {
   // All attention was on the first token.
   const AttentionMapMeasures rest = measured(one_column_map(100, 0), {.exclude_first_token = true});
   EXPECT_EQ(rest.value("energy_rank"), 0);
-  EXPECT_EQ(rest.value("columns"), 0);
+  EXPECT_EQ(rest.value("energy_columns"), 0);
   EXPECT_TRUE(rest.top_columns.empty());
   EXPECT_FALSE(rest.value("first_column_share"));
 }
@@ -194,7 +194,7 @@ void expect_as_defined(const Matrix<float>& map, const AttentionMapMeasures& got
     }
     EXPECT_NEAR(got.value("first_column_share").value(), squares.front() / total, 1e-13);
   }
-  EXPECT_EQ(got.value("columns"), columns);
+  EXPECT_EQ(got.value("energy_columns"), columns);
   EXPECT_EQ(std::ssize(got.top_columns), std::min<std::int64_t>(columns, kTopColumns));
 
   const Matrix<double> exact = converted<double>(map);
@@ -290,7 +290,7 @@ TEST(AttentionMap, CrossAttentionHasNoMeasuresOfPositions) {
   }
   const AttentionMapMeasures got = measured(map, {.energy = 0.9, .across = true});
   EXPECT_EQ(got.value("energy_rank"), 2);  // energies 2 and 0.5
-  EXPECT_EQ(got.value("columns"), 2);      // 2, 0.25, 0.25: 90% is 2.25
+  EXPECT_EQ(got.value("energy_columns"), 2);      // 2, 0.25, 0.25: 90% is 2.25
   EXPECT_NEAR(got.value("sink_mass").value(), 2.0 / 3, 1e-7);
   EXPECT_NEAR(got.value("entropy").value(), std::log(2.0) / 3, 1e-7);
   for (const char* of_places : {"previous_token", "current_token", "distance"}) {

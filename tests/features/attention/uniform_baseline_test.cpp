@@ -49,7 +49,7 @@ TEST_P(UniformAttentionOf, EqualsTheMeasuresOfTheUniformMap) {
         EXPECT_EQ(previous_token(uniform).has_value(), wanted.value("previous_token").has_value());
         EXPECT_NEAR(previous_token(uniform).value_or(0), wanted.value("previous_token").value_or(0),
                     1e-7);
-        EXPECT_EQ(columns(uniform, energy, exclude_first_token), wanted.value("columns"))
+        EXPECT_EQ(columns(uniform, energy, exclude_first_token), wanted.value("energy_columns"))
             << energy << exclude_first_token;
       }
     }

@@ -39,7 +39,7 @@ TEST(CliCircuits, RowsAreTheSumThenTheHeadsOfEachCircuit) {
   EXPECT_EQ(
       keys_of(rows[0]),
       sorted({"model", "layer", "circuit", "head", "energy_rank", "factor_rank", "head_space_rank",
-              "overlap", "head_space_rank_drop", "identity_cosine", "identity_cosine_bound",
+              "rank_drop", "head_space_rank_drop", "identity_cosine", "identity_cosine_bound",
               "identity_distance", "identity_scale", "identity_residual", "symmetry",
               "positive_fraction", "copying_score", "frobenius_norm", "max_possible_rank"}));
   EXPECT_EQ(keys_of(rows[0].at("factor_rank").at("0.9")), sorted({"q", "k"}));

@@ -72,7 +72,7 @@ void compare_row(const json& got, const json& expected, const json& thresholds,
   }
   for (const auto& [threshold, rank] : got.at("energy_rank").items()) {
     const json& factors = got.at("factor_rank").at(threshold);
-    EXPECT_EQ(got.at("overlap").at(threshold).get<int>(),
+    EXPECT_EQ(got.at("rank_drop").at(threshold).get<int>(),
               factors.at(qk ? "k" : "v").get<int>() - rank.get<int>());
     const json& head_space = got.at("head_space_rank").at(threshold);
     if (head_space.is_null()) {
@@ -169,7 +169,7 @@ TEST_P(CircuitsGolden, ComposesHeadsOfDifferentLayers) {
                 row);
   }
   std::size_t count = 0;
-  const double width = report.at("models").at(0).at("width");
+  const double width = report.at("models").at(0).at("hidden_size");
   for (const json& group : golden_.at("composition")) {
     for (std::size_t later = 0; later < group[3].size(); ++later) {
       for (std::size_t earlier = 0; earlier < group[3][later].size(); ++earlier, ++count) {

@@ -104,7 +104,7 @@ TEST(CircuitMeasures, ARotationOfBothFactorsChangesNothing) {
   const std::vector<double> thresholds = {0.5, 0.9};
   const Record one = circuit_fields(plain, {"q", "k"}, thresholds);
   const Record two = circuit_fields(turned, {"q", "k"}, thresholds);
-  for (const char* name : {"energy_rank", "head_space_rank", "overlap"}) {
+  for (const char* name : {"energy_rank", "head_space_rank", "rank_drop"}) {
     for (const auto& [threshold, rank] : one.find(name)->get<Record>()->fields()) {
       EXPECT_EQ(*rank.get<std::int64_t>(),
                 *two.find(name)->get<Record>()->find(threshold)->get<std::int64_t>());
@@ -133,7 +133,7 @@ TEST(CircuitMeasures, ZeroFactorHasNoScores) {
                got.positive_fraction || got.copying_score);
   const Record row = circuit_fields(got, {"q", "k"}, std::vector<double>{0.9});
   EXPECT_EQ(*row.find("energy_rank")->get<Record>()->find("0.9")->get<std::int64_t>(), 0);
-  EXPECT_EQ(*row.find("overlap")->get<Record>()->find("0.9")->get<std::int64_t>(), 3);
+  EXPECT_EQ(*row.find("rank_drop")->get<Record>()->find("0.9")->get<std::int64_t>(), 3);
   EXPECT_EQ(*row.find("head_space_rank_drop")->get<Record>()->find("0.9")->get<std::int64_t>(), 0);
 }
 

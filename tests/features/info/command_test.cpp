@@ -108,10 +108,10 @@ TEST(CliInfo, ModelInfoEqualsTheConfig) {
   EXPECT_EQ(facts["heads"], 4);
   EXPECT_EQ(facts["kv_heads"], 2);
   EXPECT_EQ(facts["head_dim"], 8);
-  EXPECT_EQ(facts["width"], 32);
+  EXPECT_EQ(facts["hidden_size"], 32);
   EXPECT_EQ(facts["intermediate_size"], 48);
-  EXPECT_EQ(facts["vocabulary"], 40);
-  EXPECT_EQ(facts["context"], 64);
+  EXPECT_EQ(facts["vocab_size"], 40);
+  EXPECT_EQ(facts["context_length"], 64);
   EXPECT_EQ(facts["tied_embedding"], false);
   EXPECT_EQ(facts["kv_cache_bytes_per_token"], 2 * 2 * 2 * (8 + 8));  // 2 L G (d + d_v)
   EXPECT_EQ(facts["attention_parameters"], 2 * (32 * 32 + 16 * 32 + 16 * 32 + 32 * 32));

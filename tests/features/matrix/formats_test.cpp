@@ -101,7 +101,7 @@ TEST(CliMatrix, TheTableShowsFourRowsAndColumnsAtEachEnd) {
                          {"layers", 1},
                          {"heads", 1},
                          {"head_dim", rows},
-                         {"width", cols},
+                         {"hidden_size", cols},
                          {"weights", {{{"role", "q"}, {"tensor", "w"}}}}};
     const std::string table = output_of(
         {"matrix", folder.write("w.safetensors", safetensors_bytes({tensor})).string(), "--layout",

@@ -102,7 +102,7 @@ TEST(CliPredict, StopsWhereLearnedPositionsEnd) {
       report_of({"predict", tiny_model("gpt2"), "--tokens", "1,2,3", "--generate", "1000"})
           .at("models")[0]
           .at("generated");
-  const json context = report_of({"info", tiny_model("gpt2")}).at("models")[0].at("context");
+  const json context = report_of({"info", tiny_model("gpt2")}).at("models")[0].at("context_length");
   if (generated.at("ended_by") == "end token") GTEST_SKIP() << "it ended before";
   EXPECT_EQ(generated.at("ended_by"), "context");
   EXPECT_EQ(generated.at("tokens").size(), context.get<std::size_t>() - 3 + 1);

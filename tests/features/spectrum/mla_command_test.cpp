@@ -19,7 +19,7 @@ struct MlaAttention {
                    {"kv_heads", kv_heads},
                    {"head_dim", head_dim},
                    {"value_dim", value_dim},
-                   {"width", width},
+                   {"hidden_size", width},
                    {"weights", json::array()}};
     for (const char* role : {"q", "k", "v"}) {
       layout["weights"].push_back({{"role", role}, {"tensor", role}});

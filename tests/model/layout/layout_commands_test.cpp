@@ -15,7 +15,7 @@ json stacked_layout() {
                  {"layers", kLayers},
                  {"heads", kHeads},
                  {"head_dim", kLayoutHeadDim},
-                 {"width", kLayoutWidth},
+                 {"hidden_size", kLayoutWidth},
                  {"weights", json::array()}};
   for (std::size_t index = 0; index < kRoles.size(); ++index) {
     layout["weights"].push_back(
@@ -112,7 +112,7 @@ TEST_F(Layouts, ReplacesTheConfig) {
                  {"layers", 2},
                  {"heads", 4},
                  {"head_dim", 8},
-                 {"width", 32}};
+                 {"hidden_size", 32}};
   layout["weights"] = {
       {{"role", "q"}, {"tensor", "encoder.layer.{layer}.attention.self.query.weight"}}};
   layout["prefix"] = "bert.";
@@ -193,7 +193,7 @@ TEST_F(Layouts, ShapeMismatchNamesTheTensor) {
   expect_mismatch({"blocks.0.attn.another"});
 
   layout = stacked_layout();
-  layout["width"] = 16;
+  layout["hidden_size"] = 16;
   expect_mismatch({"blocks.0.attn.qkvo_w", "[4, 8, 8]"});
 
   layout = stacked_layout();

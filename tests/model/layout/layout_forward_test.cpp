@@ -16,7 +16,7 @@ using nlohmann::json;
 
 json running_layout() {
   json layout = {
-      {"schema", "attnscope-layout/1"}, {"layers", 2}, {"width", 32}, {"heads", 4}, {"head_dim", 8},
+      {"schema", "attnscope-layout/1"}, {"layers", 2}, {"hidden_size", 32}, {"heads", 4}, {"head_dim", 8},
       {"intermediate_size", 56}};
   layout["weights"] = {{{"role", "up"}, {"tensor", "up"}}};
   layout["embedding"] = {{"tokens", "wte"}};

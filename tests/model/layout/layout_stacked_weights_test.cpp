@@ -24,7 +24,7 @@ class StackedLayout : public testing::Test {
     path_ = folder_.write("model.safetensors", safetensors_bytes(tensors));
     layout_ = {{"schema", "attnscope-layout/1"},
                {"layers", 2},
-               {"width", 4},
+               {"hidden_size", 4},
                {"heads", 2},
                {"head_dim", 2}};
     for (int index = 0; index < 4; ++index) {
@@ -76,7 +76,7 @@ TEST_F(StackedLayout, RejectsSlicesAndShapesThatDoNotExist) {
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place,
                       "shape [4, 4, 4] has no slice 4");
   layout = layout_;
-  layout["width"] = 8;
+  layout["hidden_size"] = 8;
   EXPECT_ERROR_SAYING(ErrorKind::format, open_with(path_, layout), place,
                       "shape [4, 4, 4], expected [any, 4, 8] (from", "layout.json)");
   layout = layout_;

@@ -53,8 +53,8 @@ TEST(CliTable, CircuitTablesShowEveryThresholdToo) {
   ASSERT_GE(line.size(), 8u) << table;
   EXPECT_EQ(line[1], row["energy_rank"]["0.5"].dump());
   EXPECT_EQ(line[2], row["energy_rank"]["0.9"].dump());
-  EXPECT_EQ(line[4], row["overlap"]["0.5"].dump());
-  EXPECT_EQ(line[5], row["overlap"]["0.9"].dump());
+  EXPECT_EQ(line[4], row["rank_drop"]["0.5"].dump());
+  EXPECT_EQ(line[5], row["rank_drop"]["0.9"].dump());
   EXPECT_EQ(line[6], row["head_space_rank_drop"]["0.5"].dump());
   EXPECT_EQ(line[7], row["head_space_rank_drop"]["0.9"].dump());
 }

@@ -98,7 +98,7 @@ TEST(CliTable, InfoOfManyModelsHasARowPerModel) {
     ASSERT_GE(line.size(), 6u);
     EXPECT_EQ(line[1], model["architecture"]);
     EXPECT_EQ(line[2], model["layers"].dump());
-    EXPECT_EQ(line[3], model["width"].dump());
+    EXPECT_EQ(line[3], model["hidden_size"].dump());
     EXPECT_EQ(line[4], model["heads"].dump());
     EXPECT_EQ(line[5], model["kv_heads"].dump());
     EXPECT_EQ(line[6], model["head_dim"].dump());
