@@ -70,7 +70,7 @@ def wrong_refusals(base, adapter):
     usual = json.loads(path.read_text())
     cases = [({option: value}, f"'{option}'") for option, value in REFUSED.items()]
     cases += [({"init_lora_weights": name}, f"'{name}'") for name in REFUSED_INITS]
-    cases += [({"peft_type": kind.value}, "of another kind than LoRA") for kind in PeftType if kind != PeftType.LORA]
+    cases += [({"peft_type": kind.value}, "is not a LoRA adapter") for kind in PeftType if kind != PeftType.LORA]
     for changes, said in cases:
         path.write_text(json.dumps(usual | changes))
         ran = run("diff", base, adapter)

@@ -117,7 +117,7 @@ OPTIONS = [
     "ablate {shakespeare-gpt2} --prompts {prompts} --ablation zero --layers 1",
     "lens {shakespeare-gpt2} --prompts {prompts} --states resid_pre,resid_mid",
     "predict {shakespeare-gpt2} --attribution --prompts {prompts}",
-    "ablate {forward/gpt2} --induction --length 8 --sequences 1 --receiver 1,0",
+    "ablate {forward/gpt2} --induction --length 8 --sequences 1 --receiver L1H0",
     "attention {forward/gpt2} {forward/bert} --tokens 3,1,4,1,5",
     "attention {forward/llama} --tokens 3,1,4 --exclude-first-token --energy 0.5 --layers 1",
     "attention {forward/gpt2} --tokens 3",
@@ -234,7 +234,7 @@ class Program:
         for line in OPTIONS:
             yield line, json.loads(self.text_of(line + " --quiet", "--format", "json"))
         plan = self.folder / "plan.json"
-        words = "{llama} --token-file {shard}"
+        words = "{llama} --calibration-token-file {shard}"
         plan.write_text(self.text_of(f"plan {words} --length 16 --set mla=8+8 --quiet", "--format", "json"))
         line = f"shrink {words} --folder {self.folder / 'smaller'} --quiet"
         yield line, json.loads(self.text_of(line, str(plan), "--format", "json"))

@@ -22,7 +22,7 @@ READ = {".h", ".cpp", ".py", ".pyi", ".ts", ".rs", ".md", ".txt", ".cmake", ".ym
 
 ALLOWED = {
     "embedded_page.cpp",  # written by the build
-    "NAME.cpp", "tools/check_NAME.py", "a.ts", "measures_golden_test.cpp", "_test.cpp",  # examples of names
+    "NAME.cpp", "tools/check_NAME.py", "a.cpp", "a.ts", "measures_golden_test.cpp", "_test.cpp",  # examples of names
     "docs/gguf.md", "ggml/include/ggml.h", "ggml/src/ggml-common.h", "ggml-org/llama.cpp", "src/llama-vocab.cpp",  # files of ggml and llama.cpp
     "transformer.h",  # tensors of a layer: transformer.h.0
 }

@@ -62,7 +62,7 @@ def main():
         plans = pool.map(lambda case: planned(sys.argv[1], case[0], case[1], text, held_out), cases)
         for (model, words, expected, most), plan in zip(cases, plans):
             loss = plan["mean_nll_after"] - plan["mean_nll_before"]
-            print(f"| {model} | `{plan['form']}` | {plan['choice']} | {plan['parameters_after']:,} "
+            print(f"| {model} | `{plan['method']}` | {plan['description']} | {plan['parameters_after']:,} "
                   f"| {plan['kv_cache_bytes_per_token_after']:,} | {loss:.3f} | {expected:.3f} "
                   f"| {plan['perplexity_before']:.2f} → {plan['perplexity_after']:.2f} |", flush=True)
             if not loss <= most:

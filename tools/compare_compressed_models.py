@@ -132,9 +132,9 @@ def main():
         plans = {method: ways.planned("--method", "low-rank", "--keep", keep, "--rank-allocation", method)
                  for method in ("kl", "energy", "uniform", "plain")}
         rows.append(("original", plans["kl"]["perplexity_before"]))
-        rows += [(f"ranks, --rank-allocation {method}", plan["perplexity_after"]) for method, plan in plans.items()]
+        rows += [(f"low-rank, --rank-allocation {method}", plan["perplexity_after"]) for method, plan in plans.items()]
         if arguments.width:
-            rows.append((f"width {arguments.width}", ways.planned("--set", f"mlp={arguments.width}")["perplexity_after"]))
+            rows.append((f"mlp {arguments.width}", ways.planned("--set", f"mlp={arguments.width}")["perplexity_after"]))
         model = AutoModelForCausalLM.from_pretrained(arguments.model, dtype=torch.float32)
         moments = second_moments(model, windows_of(ways))
         rows.append(("SVD-LLM: Cholesky, same share for all matrices", changed(

@@ -109,6 +109,7 @@ class Asked:
             "bytes": chance.choice(["1G", 1 << 28, "1K", 1]),
             "layers": chance.choice([0, [0, -1], range(2), slice(0, 1), "1-"]),
             "head": chance.choice([(0, 0), (1, 1), (small, small)]),
+            "receiver": chance.choice([(1, 0), "L1H0", "L1H0.k", (small, small)]),
             "shares": chance.choice([0.5, [0.5, 0.9], 0.999999]),
             "ranks": chance.choice([1, [1, "0.5D"], 64]),
             "bins": chance.choice([3, "fd", 1000]),

@@ -76,6 +76,11 @@ def divergence(clean, other):
     return (p.exp() * (p - q)).sum(-1).mean().item()
 
 
+def state_of(n, layers):
+    """State n of the residual stream: the input of layer n, or the output of the last layer."""
+    return {"layer": n, "state": "resid_pre"} if n < layers else {"layer": n - 1, "state": "resid_post"}
+
+
 def lens(hooked, ids, logits):
     rows = []
     for n, stream in enumerate(hooked.streams):
@@ -86,7 +91,8 @@ def lens(hooked, ids, logits):
         scores = torch.log_softmax(here, -1)
         of_next = here[:, :-1].gather(-1, ids[:, 1:, None])
         ranks = (1 + (here[:, :-1] > of_next).sum(-1)).double()
-        rows.append({"layer": n, "loss": losses(here, ids).mean().item(), "entropy": -(scores.exp() * scores).sum(-1).mean().item(),
+        rows.append({**state_of(n, len(hooked.streams) - 1), "loss": losses(here, ids).mean().item(),
+                     "entropy": -(scores.exp() * scores).sum(-1).mean().item(),
                      "kl": divergence(logits, here), "mean_reciprocal_rank": (1 / ranks).mean().item(),
                      "median_rank": float(np.median(ranks.numpy())), "top1": (ranks == 1).double().mean().item(),
                      "agreement": (here.argmax(-1) == logits.argmax(-1)).double().mean().item()})
@@ -259,7 +265,8 @@ class Prompts:
         for n in range(len(places.layers) + 1):
             found = {side: np.array([self.difference(places.head(places.norm(one[2][n])), prompt)
                                      for one, prompt in zip(self.kept[side], self.prompts)]) for side in self.kept}
-            rows.append({"layer": n, "logit_difference": float(found["clean"].mean()), "correct": float((found["clean"] > 0).mean()),
+            rows.append({**state_of(n, len(places.layers)), "logit_difference": float(found["clean"].mean()),
+                         "preference_accuracy": float((found["clean"] > 0).mean()),
                          "corrupted_logit_difference": float(found["corrupted"].mean()),
                          **self.share("share", found["clean"] - found["corrupted"], self.lead)})
         return rows

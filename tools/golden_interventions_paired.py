@@ -16,7 +16,7 @@ import numpy as np
 import torch
 import transformers
 from golden_forward import InFloat64
-from golden_interventions import GOLDEN, ROOT, ratio_error, rounded
+from golden_interventions import GOLDEN, ROOT, ratio_error, rounded, state_of
 
 LENGTHS = ((9, 6), (4, 8), (6, 5))  # tokens of source and target
 EVEN = ((7, 6),) * 3
@@ -120,7 +120,8 @@ def lens(hooked, pairs):
         scores = [torch.log_softmax(logits, -1) for logits in here]
         ranks = torch.cat([1 + (logits > logits.gather(-1, torch.tensor(pair["target"][1:])[:, None])).sum(-1)
                            for logits, pair in zip(here, pairs)]).double()
-        rows.append({"layer": n, "loss": mean_of([losses(logits, pair) for logits, pair in zip(here, pairs)]),
+        rows.append({**state_of(n, len(hooked.layers)),
+                     "loss": mean_of([losses(logits, pair) for logits, pair in zip(here, pairs)]),
                      "entropy": -mean_of([(each.exp() * each).sum(-1) for each in scores]),
                      "kl": mean_of([divergences(a, b) for a, b in zip(clean, here)]),
                      "mean_reciprocal_rank": (1 / ranks).mean().item(), "median_rank": float(np.median(ranks.numpy())),

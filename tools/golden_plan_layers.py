@@ -142,7 +142,8 @@ def main():
             row = {"block_influence": influence([(s[0], s[2]) for s in streams]),
                    "attention_influence": influence([(s[0], s[1]) for s in streams]),
                    "mlp_influence": influence([(s[1], s[2]) for s in streams])}
-            for field, parts in (("loss", ("attention", "mlp")), ("attention_loss", ("attention",)), ("mlp_loss", ("mlp",))):
+            for field, parts in (("loss_increase", ("attention", "mlp")), ("attention_loss_increase", ("attention",)),
+                                 ("mlp_loss_increase", ("mlp",))):
                 without = [(layer, part) for part in parts]
                 row[field] = float(np.mean([run(model, ids, without)[0] for ids in windows]) - before)
             rows.append(row)

@@ -12,7 +12,7 @@ import json
 
 import numpy as np
 import torch
-from golden_interventions import GOLDEN, ROOT, Hooked, ratio_error, rounded
+from golden_interventions import GOLDEN, ROOT, Hooked, ratio_error, rounded, state_of
 
 CASES = ["llama", "gpt_neox", "mixtral"]
 
@@ -44,7 +44,8 @@ def lens(hooked, scored, logits):
         here = hooked.places.head(hooked.places.norm(stream))
         scores = torch.log_softmax(here, -1)
         ranks = 1 + (here[:, :-1] > here[:, :-1].gather(-1, scored.ids[:, 1:, None])).sum(-1)
-        rows.append({"layer": n, "loss": scored.mean(scored.losses(here)), "entropy": scored.mean(-(scores.exp() * scores).sum(-1)),
+        rows.append({**state_of(n, len(hooked.streams) - 1), "loss": scored.mean(scored.losses(here)),
+                     "entropy": scored.mean(-(scores.exp() * scores).sum(-1)),
                      "kl": scored.mean(divergence(logits, here)), "mean_reciprocal_rank": scored.mean(1 / ranks.double()),
                      "top1": scored.mean((ranks == 1).double()),
                      "agreement": scored.mean((here.argmax(-1) == logits.argmax(-1)).double()), "predicted": int(scored.count)})

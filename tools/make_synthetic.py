@@ -18,10 +18,10 @@ import struct
 
 # Default options: the shapes of each model.
 MODELS = {
-    "llama-3-8b": {"layers": 2, "width": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "intermediate_size": 14336,
+    "llama-3-8b": {"layers": 2, "width": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "mlp_width": 14336,
                    "vocabulary": 1024, "dtype": "bf16"},
-    "bert-base": {"layers": 12, "width": 768, "heads": 12, "intermediate_size": 3072, "vocabulary": 30522, "dtype": "f32"},
-    "gpt2-xl": {"layers": 48, "width": 1600, "heads": 25, "intermediate_size": 6400, "vocabulary": 50257, "dtype": "f32"},
+    "bert-base": {"layers": 12, "width": 768, "heads": 12, "mlp_width": 3072, "vocabulary": 30522, "dtype": "f32"},
+    "gpt2-xl": {"layers": 48, "width": 1600, "heads": 25, "mlp_width": 6400, "vocabulary": 50257, "dtype": "f32"},
 }
 DTYPES = {"bf16": ("BF16", 2, "bfloat16"), "f32": ("F32", 4, "float32")}
 FIRST_DEVIATION, LAST_DEVIATION = 0.04, 0.01

@@ -50,11 +50,11 @@ EVERY_FORMAT = {
         "--tokens 1,2,3 --top 3", "--tokens 1,2,3,4 --generate 4", "--tokens 1,2,3,4,5 --perplexity",
         "--tokens 1,2,3,4,5 --perplexity --stride 2", "--tokens 1,2,3,4,5 --attribution",
     ],
-    "read": ["", "--matrix qk --head 1 --directions 2 --top 4", "--matrix up --names embedding", "--copying --layers 0",
-             "--layers 0 --head 0 --pairs 4", "--tokens 1,2,3,4,5 --directions 1"],
+    "directions": ["", "--matrix qk --head 1 --directions 2 --top 4", "--matrix up --names embedding", "--copying --layers 0",
+                   "--layers 0 --head 0 --pairs 4", "--tokens 1,2,3,4,5 --directions 1"],
     "lens": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --states resid_pre,resid_mid", "--tokens 1,2,3,4,5 --grid"],
     "ablate": ["--tokens 1,2,3,4,5", "--tokens 1,2,3,4,5 --ablation zero --components layers --layers 0",
-               "--induction --length 8", "--induction --length 8 --receiver 1,0"],
+               "--induction --length 8", "--induction --length 8 --receiver L1H0"],
     "circuits": [
         "", "--circuit qk", "--circuit ov --layers -1", "--energy 0.3,0.8", "--fold-norm", "--with-bias",
         "--rope-offset -3", "--fold-norm --with-bias --rope-offset 2", "--all-eigenvalues", "--composition",
@@ -184,17 +184,17 @@ def shared_stores():
 
 # ---- Compressed models --------------------------------------------------------------------------
 
-FITTED = "--text-file examples/README.md --length 64 --sequences 8 --eval-sequences 2 --probe-tokens 64"
+FITTED = "--calibration-file examples/README.md --length 64 --sequences 8 --eval-sequences 2 --probe-tokens 64"
 TARGETS = ["--set remove-layers=1,4", "--set mlp=300", "--set hidden-size=144", "--set head-dim=16", "--set kv-heads=1",
            "--set heads=4", "--set mla=32+32", "--set low-rank=0.q:20,3.up:40", "--method low-rank --keep 0.8 --round 8",
            "--method low-rank --keep 0.7 --rank-allocation energy", "--method low-rank --keep 0.7 --rank-allocation uniform --ridge 0.1",
-           "--method low-rank --keep 0.7 --rank-allocation plain --matrix q,up --layers 1-3", "--method latent --kv-bytes 0.3",
+           "--method low-rank --keep 0.7 --rank-allocation plain --matrix q,up --layers 1-3", "--method mla --kv-bytes 0.3",
            "--method mlp --keep 0.9 --score-positions last", "--method mlp --keep 0.9 --lines",
-           "--method mlp --max-perplexity +5%", "--method mlp --keep 0.9 --seed 3", "--method hidden,width --keep 0.9",
-           "--method kv-heads,layers --kv-bytes 0.5"]
+           "--method mlp --max-perplexity +5%", "--method mlp --keep 0.9 --seed 3", "--method hidden-size,mlp --keep 0.9",
+           "--method kv-heads,depth --kv-bytes 0.5"]
 REFUSED_PLANS = ["--method mlp", "--keep 0.5", "--method heads --keep 2", "--method mlp --keep 0.01", "--set heads=5",
                  "--set low-rank=0.q:150", "--set low-rank=9.q:1", "--set x=1", "--method experts --keep 0.5",
-                 "--method mlp,ranks --keep 0.5", "--method mlp --keep 0.9 --target-file examples/README.md"]
+                 "--method mlp,low-rank --keep 0.5", "--method mlp --keep 0.9 --calibration-target-file examples/README.md"]
 
 
 def planned():

@@ -1,5 +1,6 @@
 #include <cctype>
 
+#include "attnscope/base/text.h"
 #include "attnscope/cli/command_line.h"
 #include "attnscope/cli/explain_search.h"
 #include "attnscope/cli/own_commands.h"
@@ -12,6 +13,8 @@ namespace {
 
 using enum ParameterType;
 
+constexpr std::size_t kMostHits = 10;
+
 /// "effective rank" is the field effective_rank, too.
 std::string field_name(std::string text) {
   if (text.empty() || !find_fields(text).empty()) return text;
@@ -23,24 +26,34 @@ std::string field_name(std::string text) {
   return find_fields(name).empty() ? text : name;
 }
 
-void print_explanation(const Arguments& arguments, const Session&, std::ostream& out) {
-  constexpr std::size_t kMostHits = 10;
-  const std::string field = field_name(arguments.text("field"));
-  const bool is_field = field.empty() || !find_fields(field).empty();
-  const bool json = arguments.text("format") == "json";
-  if (const auto hits = is_field ? std::vector<SearchHit>() : search_help(field, kMostHits);
-      !hits.empty()) {
-    return json ? write_hits_json(hits, out) : write_hits(hits, out);
+/// Terms of the glossary that a field's name also stands for: "see also: predict MODEL
+/// --perplexity".
+void write_related(std::string_view field, std::ostream& out) {
+  std::vector<std::string> related;
+  for (const SearchHit& hit : search_help(field, kMostHits)) {
+    if (hit.score > kExactScore && hit.name != field) related.push_back(hit.name);
   }
+  if (!related.empty()) out << "see also: " << join(related, "; ") << '\n';
+}
+
+void print_explanation(const Arguments& arguments, const Session&, std::ostream& out) {
+  const std::string field = field_name(arguments.text("field"));
+  const bool json = arguments.text("format") == "json";
   if (arguments.flag("schema")) {
     out << json_schema_text();
-  } else if (arguments.flag("families")) {
-    out << family_table();
-  } else if (json) {
-    write_explanation_json(field, out);
-  } else {
-    write_explanation(field, spelling(explain_command()), out);
+    return;
   }
+  if (arguments.flag("families")) {
+    out << family_table();
+    return;
+  }
+  if (!field.empty() && find_fields(field).empty()) {
+    const std::vector<SearchHit> hits = search_help(field, kMostHits);
+    if (!hits.empty()) return json ? write_hits_json(hits, out) : write_hits(hits, out);
+  }
+  if (json) return write_explanation_json(field, out);
+  write_explanation(field, spelling(explain_command()), out);
+  if (!field.empty()) write_related(field, out);
 }
 
 }  // namespace

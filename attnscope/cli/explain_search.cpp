@@ -47,7 +47,7 @@ bool has_all_words(std::string_view text, std::string_view phrase) {
 /// How well a name and its meaning fit; 0: not.
 int score_of(const std::string& query, std::string_view name, std::string_view meaning) {
   const std::string own = normalized(name), text = normalized(meaning);
-  if (own == query) return 100;
+  if (own == query) return kExactScore;
   if (has_phrase(own, query)) return 60;
   if (has_phrase(text, query)) return 40;
   return has_all_words(own + " " + text, query) ? 20 : 0;

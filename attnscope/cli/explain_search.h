@@ -15,6 +15,9 @@ struct SearchHit {
   int score = 0;        // above 0; the best hits come first
 };
 
+/// Score of a name that equals the query; terms of the glossary score above it.
+inline constexpr int kExactScore = 100;
+
 /// The best hits of a query such as "path patching", at most `most`. Case, hyphens, underscores and
 /// a plural s do not matter. Empty if nothing fits.
 std::vector<SearchHit> search_help(std::string_view query, std::size_t most);

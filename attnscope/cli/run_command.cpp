@@ -222,7 +222,9 @@ void WrittenText::add(std::string_view text) {
   for (const std::string& line : split(text, '\n'))
     lines += std::string(kNewLine) + printable(line);
   lines.erase(0, kNewLine.size());  // the first line continues the current one
-  if (!std::exchange(begun_, true)) lines.insert(0, style_.bold("written") + std::string(kNewLine));
+  if (!std::exchange(begun_, true)) {
+    lines.insert(0, style_.bold("generated") + std::string(kNewLine));
+  }
   if (is_shown_at_once()) {
     target_.write_now(lines);
   } else {

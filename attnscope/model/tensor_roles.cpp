@@ -41,12 +41,12 @@ std::string role_in_head(const Architecture& architecture, const std::string& na
   const HeadRule& head = architecture.head;
   if (contains(head.weight, name)) return "lm_head";
   for (const std::string& weight : head.weight) {
-    if (contains(bias_names(weight), name)) return "output_head.bias";
+    if (contains(bias_names(weight), name)) return "lm_head.bias";
   }
   if (!architecture.head_marker.empty() && match_pattern(architecture.head_marker, name)) {
     return "lm_head";
   }
-  if (contains(head.bias, name)) return "output_head.bias";
+  if (contains(head.bias, name)) return "lm_head.bias";
   const auto is_before = [&](const std::string& dense, const std::string& norm) {
     return !dense.empty() &&
            (name == dense || contains(bias_names(dense), name) || name.starts_with(norm + "."));

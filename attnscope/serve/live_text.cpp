@@ -57,7 +57,8 @@ Session with_sent_text(const Session& session, const std::string& sent) {
 
 Error of_sent(const Error& error, const std::string& parameter) {
   ErrorParts parts = error.parts();
-  if (parts.file != kSentFile && parts.parameter != "text_file") return error;
+  const bool of_option = parts.parameter == "text_file" || parts.parameter == "calibration_file";
+  if (parts.file != kSentFile && !of_option) return error;
   // The hint names command-line options, which a request does not have.
   if (parts.file == kSentFile) parts.file = parts.hint = "";
   parts.parameter = parameter;

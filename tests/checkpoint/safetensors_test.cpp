@@ -137,7 +137,7 @@ TEST(Safetensors, RejectsMalformedHeaders) {
        R"({"t":{"dtype":"F16","shape":[1],"data_offsets":[0,4]}})",
        "shape [1] of F16 requires 2 bytes, but its offsets span 4"},
       {"bytes for an empty tensor", R"({"t":{"dtype":"F32","shape":[0],"data_offsets":[0,4]}})",
-       "needs 0 bytes"},
+       "requires 0 bytes"},
 
       {"ends past the file", R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
        "past the end of the file (4 bytes of data"},

@@ -33,7 +33,7 @@ TEST(CliErrors, FilesThatCannotBeReadOrWritten) {
        {root + "/absent", "hub is named ORG/NAME"}},
       {"the name of a model on a hub",
        {"info", "openai/gpt2"},
-       {"openai/gpt2", "no such file or folder"}},
+       {"openai/gpt2", "no such local file or folder"}},
       {"a model without a name", {"info", ""}, {}},
       {"a second model that is absent", {"spectrum", llama, root + "/absent"}, {"/absent"}},
       {"a path below a file", {"info", root + "/a-file/model"}, {"/a-file/model"}},

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 const Words kCommands = {"info",   "experts",   "circuits", "spectrum", "weights", "similarity",
                          "matrix", "attention", "predict",  "export",   "explain", "serve",
-                         "plan",   "shrink",    "diff",     "lens",     "ablate",  "read"};
+                         "plan",   "shrink",    "diff",     "lens",     "ablate",  "directions"};
 
 /// The words of a command line. A quoted text is one word.
 Words typed_words(const std::string& line) {
@@ -99,7 +99,7 @@ TEST(CliHelp, GroupsOptions) {
   const std::string help = output_of({"attention", "--help"});
   std::size_t last = 0;
   for (const std::string line :
-       {"Modes (choose one):", "  --heatmap L,H", "Options:", "  -h, --help",
+       {"Modes (choose one):", "  --heatmap HEAD", "Options:", "  -h, --help",
         "Input:", "  --text-file FILE", "Output:", "  -o, --out FILE",
         "Performance:", "  --threads N", "Examples:"}) {
     const std::size_t at = help.find("\n" + line);

@@ -114,7 +114,7 @@ class LongRun : public testing::Test {
                    {"layers", 1},
                    {"heads", 1},
                    {"head_dim", kWidth},
-                   {"width", kWidth},
+                   {"hidden_size", kWidth},
                    {"weights", json::array()}};
     for (const char* role : {"q", "k", "v", "o"}) {
       layout["weights"].push_back({{"role", role}, {"tensor", "w"}});

@@ -12,7 +12,7 @@ std::string slow_model(const TempFolder& folder) {
                  {"layers", 6},
                  {"heads", 1},
                  {"head_dim", kWidth},
-                 {"width", kWidth},
+                 {"hidden_size", kWidth},
                  {"weights", json::array()}};
   layout["weights"].push_back({{"role", "q"}, {"tensor", "q.{layer}"}});
   for (int layer = 0; layer < 6; ++layer) {

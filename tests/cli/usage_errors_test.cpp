@@ -162,7 +162,8 @@ TEST(CliErrors, InvalidArguments) {
 TEST(CliErrors, MissingValueAfterAnEqualsSign) {
   const std::string llama = data_path("llama");
   for (const char* value : {"centred", "center", "gain"}) {
-    expect_refusal({"circuits", llama, "--fold-norm", value}, kUsage, {"--fold-norm: its value"});
+    expect_refusal({"circuits", llama, "--fold-norm", value}, kUsage,
+                   {"--fold-norm: pass the value after an ="});
   }
   expect_refusal({"circuits", "--fold-norm", "centred", llama}, kUsage, {"--fold-norm=centered"});
   // A model may have such a name.
@@ -180,7 +181,7 @@ TEST(CliErrors, TextShorterThanOneSequence) {
   expect_refusal(attention, kUsage,
                  {"fewer than the 100 required for one sequence", "or set --length"});
   expect_refusal(attention + Words{"--length", "1", "--sequences", "99"}, kUsage,
-                 {"not for the 99 of --sequences"});
+                 {"not for the 99 required by --sequences"});
 }
 
 TEST(CliErrors, RemoteOptionHasNoEffectOnLocalModels) {

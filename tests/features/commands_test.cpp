@@ -68,10 +68,23 @@ TEST(Commands, RefersOnlyToParametersThatExist) {
 }
 
 TEST(Commands, DeclareHowTheyUseFiles) {
-  const std::set<std::string> read = {
-      "layout",      "text_file", "token_file", "target_file",     "image",
-      "audio",       "features",  "held_out",   "pixel_values",    "plan",
-      "activations", "plan_text", "prompts",    "eval_target_file"};
+  const std::set<std::string> read = {"layout",
+                                      "text_file",
+                                      "token_file",
+                                      "target_file",
+                                      "calibration_file",
+                                      "calibration_token_file",
+                                      "calibration_target_file",
+                                      "eval_file",
+                                      "eval_target_file",
+                                      "image",
+                                      "audio",
+                                      "features",
+                                      "pixel_values",
+                                      "plan",
+                                      "activations",
+                                      "plan_text",
+                                      "prompts"};
   for (const Command& command : all_commands()) {
     for (const Parameter& parameter : command.parameters) {
       SCOPED_TRACE(command.name + " " + parameter.name);
@@ -140,9 +153,10 @@ TEST(Commands, ReportExclusionsUniformly) {
   const Command& spectrum = command("spectrum");
   EXPECT_EQ(
       message_of(spectrum, {"m", "--tensor", "x", "--layers", "0", "--per-head", "--matrix=q"}),
-      "--tensor: names one tensor; cannot be combined with --matrix, --layers and --per-head");
+      "--tensor: analyzes a single tensor; cannot be combined with --matrix, --layers and "
+      "--per-head");
   EXPECT_EQ(message_of(command("info"), {"m", "--system"}),
-            "--system: says what this machine has; cannot be combined with MODEL");
+            "--system: reports on this machine; cannot be combined with MODEL");
   try {
     parse_words(spectrum, Words{"m", "--mla", "--rank", "3"});
     FAIL() << "no error";
@@ -191,7 +205,7 @@ Command command_with_optional_choice() {
                          {.name = "fold_norm",
                           .type = ParameterType::choice,
                           .metavariable = "KIND",
-                          .choices = {"gain", "centred"},
+                          .choices = {"gain", "centered"},
                           .implied_text = "gain",
                           .noun = "kind"}}};
 }
@@ -200,10 +214,11 @@ TEST(CommandLine, AFlagMayTakeAChoice) {
   const Command fold = command_with_optional_choice();
   EXPECT_EQ(parse_words(fold, Words{"--fold-norm", "m"})->text("fold_norm"), "gain");
   EXPECT_EQ(parse_words(fold, Words{"--fold-norm", "m"})->texts("models"), Words{"m"});
-  EXPECT_EQ(parse_words(fold, Words{"--fold-norm=centered"})->text("fold_norm"), "centred");
+  EXPECT_EQ(parse_words(fold, Words{"--fold-norm=centered"})->text("fold_norm"), "centered");
   EXPECT_EQ(parse_words(fold, Words{})->text("fold_norm"), "");
-  EXPECT_EQ(message_of(fold, {"--fold-norm=center"}),
-            "--fold-norm: 'center' is not a kind (did you mean 'centred'?); kinds: gain, centred");
+  EXPECT_EQ(
+      message_of(fold, {"--fold-norm=center"}),
+      "--fold-norm: 'center' is not a kind (did you mean 'centered'?); kinds: gain, centered");
   EXPECT_EQ(usage_of(*find_parameter(fold, "fold_norm")), "--fold-norm[=KIND]");
 }
 

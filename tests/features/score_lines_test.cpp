@@ -146,10 +146,11 @@ TEST(ScoredLines, IgnoresWhitespaceAroundLines) {
 
 TEST(ScoredLines, RejectsATextWithoutLines) {
   const TempFolder folder;
-  for (const char* command : {"lens", "attention", "ablate", "plan"}) {
+  for (const std::string command : {"lens", "attention", "ablate", "plan"}) {
+    const char* option = command == "plan" ? "--calibration-file" : "--text-file";
     for (const char* text : {"\n\n", " \r\n\t\n", ""}) {
       const std::string file = folder.write("blank.txt", text).string();
-      const RunResult run = run_attnscope({command, kShakespeare, "--text-file", file, "--lines"});
+      const RunResult run = run_attnscope({command, kShakespeare, option, file, "--lines"});
       EXPECT_EQ(run.exit_code, kUsage) << command << ": " << run.err;
       EXPECT_TRUE(contains(run.err, "blank.txt")) << run.err;
     }

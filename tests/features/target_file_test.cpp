@@ -67,7 +67,7 @@ TEST(CliTargetFile, SelectsLinesByNumberAndSeed) {
     EXPECT_EQ(usual["rows"], of({"--sequences", "2", "--seed", "0"})["rows"]);
     EXPECT_TRUE(of({"--sequences", "2", "--consecutive"})["parameters"]["seed"].is_null());
     expect_refusal(Words{command} + lines + Words{"--sequences", "99"}, kUsage,
-                   {"targets.txt", "fewer than the 99 of --sequences"});
+                   {"targets.txt", "fewer than --sequences 99"});
     expect_refusal(Words{command} + lines + Words{"--length", "3"}, kUsage, {"--target-file"});
   }
 }

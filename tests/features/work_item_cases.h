@@ -88,7 +88,7 @@ inline void part_by_layers(std::vector<WorkItem>& items, std::span<const Model>)
   for (const WorkItem& item : items) {
     for (const std::int64_t layer : item.batch->layers) {
       WorkItem& own = parted.emplace_back(item);
-      own.parameters.add("parts", "all");
+      own.parameters.add("components", "all");
       own.batch->layers = {layer};
     }
   }
@@ -128,7 +128,7 @@ inline std::vector<WorkItemCase> work_item_cases() {
   const Record similarity = {{"histogram", true}, {"bins", "fd"}, {"range", nullptr}};
   const std::vector<Role> vectors = {Role::query, Role::key, Role::value, Role::up, Role::down};
   const Record circuits = {{"energy", energy},
-                           {"fold_norm", "centred"},
+                           {"fold_norm", "centered"},
                            {"with_bias", true},
                            {"rope_offset", 0},
                            {"all_eigenvalues", false}};
@@ -206,7 +206,7 @@ inline std::vector<WorkItemCase> work_item_cases() {
              request.texts.masks.resize(models.size());
              run_lens(models, request, {}, sink);
            },
-       .parameters = {{"mid", false}},
+       .parameters = {{"resid_mid", false}},
        .sequences = sequences},
       {.name = "layer_ranks",
        .run =

@@ -121,7 +121,7 @@ TEST(WorkItem, PairsOfSeveralLengthsGiveTheSameRows) {
     for (std::int64_t layer = 0; layer < models[model].dimensions().layers; ++layer) {
       WorkItem& item = items.emplace_back();
       item.analysis = "ablate";
-      item.parameters = {{"ablation", "mean"}, {"parts", "all"}, {"mask", Value()}};
+      item.parameters = {{"ablation", "mean"}, {"components", "all"}, {"mask", Value()}};
       item.model = model;
       item.batch = SequenceBatch{.tokens = request.texts.sequences[model],
                                  .layers = {layer},

@@ -137,7 +137,8 @@ TEST(CliEncoderDecoder, MeasuresOnlyTheEncoderWithoutATarget) {
   const RunResult run =
       run_attnscope({"attention", model, "--tokens", "5,6,7", "--format", "json"});
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_TRUE(contains(run.err, "needs --target, --target-tokens or --target-file")) << run.err;
+  EXPECT_TRUE(contains(run.err, "decoders require --target, --target-tokens or --target-file"))
+      << run.err;
   EXPECT_EQ(json::parse(run.out)["models"].size(), 1U);
 }
 

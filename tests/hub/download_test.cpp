@@ -200,7 +200,7 @@ TEST_F(HubDownload, ReportsErrorsInOneLine) {
       {"org/llama@mian", 3, {"has no revision 'mian'", "did you mean 'main'?"}},
       {"org/llama@step*", 2, {"no branch or tag matches", "main"}},
       {"org/llama/absent", 3, {"no such file or folder"}},
-      {"org/two", 2, {"holds several .safetensors files", "pass one of them"}},
+      {"org/two", 2, {"contains several .safetensors files", "pass one of them"}},
       {"org/no-weights", 3, {"contains no weights"}},
       {"org/lla--ma", 3, {"no such file or folder"}},
   };

@@ -6,7 +6,8 @@
 - FOLDER/models/ORG/NAME/REVISION/FILES has the files (NAME/REVISION for models without an organization). Slashes of a
   revision are written as `%2F`.
 - FOLDER/faults.json lists errors to simulate and is read at every request. An entry has "match" (part of "METHOD PATH"),
-  "times" (absent: always) and "after" (requests to let pass first). It also has one of these keys: "status" with "headers",
+  "times" (absent: always) and "after" (requests to let pass first). It also has one of these:
+  "status" with "headers",
   "cut" (bytes before the connection closes), "ignore_range", "gzip", "wrong_size", "wrong_bytes", "delay" (seconds before
   each megabyte), "redirect" (a path of the hub).
 - FOLDER/log.jsonl gets a line per request: host, method, path, authorization, range, status, and bytes sent.

@@ -121,7 +121,7 @@ TEST_F(CliMedia, SeveralImagesAreSequences) {
     EXPECT_NEAR(mean[at], (first[at] + second[at]) / 2, 1e-6);
   }
   expect_refusal({"predict", stack_path("vit"), "--pixel-values", file_of(both)}, kUsage,
-                 {"holds 2 inputs", "input.npy"});
+                 {"contains 2 inputs", "input.npy"});
 }
 
 TEST_F(CliMedia, SavedTensorsEqualTransformers) {
@@ -168,7 +168,7 @@ TEST_F(CliMedia, AnImageMapHasNoTokens) {
   EXPECT_EQ(report["rows"][4]["weights"].size(), 5U);
   const RunResult drawn = run_attnscope(command);
   EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
-  EXPECT_TRUE(contains(drawn.out, "5 places")) << drawn.out;
+  EXPECT_TRUE(contains(drawn.out, "5 positions")) << drawn.out;
 }
 
 TEST_F(CliMedia, ReadsImageAndAudioFiles) {

@@ -125,7 +125,7 @@ TEST(Attribution, StatesWhyItIsNotPossible) {
   const Words asked = {"--tokens", "1,2,3", "--attribution"};
   const struct {
     std::string model, reason;
-  } refused[] = {{"forward/bert", "no next tokens"},
+  } refused[] = {{"forward/bert", "does not predict next tokens"},
                  {"forward/llama-body", "no LM head"},
                  {"forward/gemma4", "inputs other than the residual stream"}};
   for (const auto& [model, reason] : refused) {
@@ -200,7 +200,7 @@ TEST(Ablate, RejectsModelsWithoutATextToPredict) {
       {{"ablate", data_path("stacks/t5"), "--stack", "decoder", "--tokens", "1,2,3"}, "--target"},
       {{"ablate", data_path("stacks/t5"), "--stack", "decoder", "--tokens", "1,2,3",
         "--target-tokens", "0,1,2", "--ablation", "resample"},
-       "another pair's"},
+       "--ablation: resample requires at least two pairs"},
       {{"ablate", data_path("forward/bert"), "--induction"}, "is bidirectional"},
       {{"ablate", data_path("forward/llama-body"), "--induction"}, "no logits"},
       {{"ablate", data_path("forward/daisy_gpt2"), "--induction", "--length", "8", "--receiver",

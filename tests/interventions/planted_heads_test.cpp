@@ -136,7 +136,8 @@ TEST(PlantedHeads, HaveTheExpectedAblationEffect) {
     };
     EXPECT_GT(increase(kCopies), 2 * error(kCopies));
     EXPECT_LT(increase(kSuppresses), -2 * error(kSuppresses));
-    for (const char* field : {"loss_increase", "loss_increase_error", "kl", "top_token_changed", "direct_effect"}) {
+    for (const char* field :
+         {"loss_increase", "loss_increase_error", "kl", "top_token_changed", "direct_effect"}) {
       EXPECT_EQ(heads[kInert][field], 0.0) << field;
     }
   }
@@ -154,8 +155,8 @@ TEST(PlantedHeads, WriteTheAttendedTokensOrTheirNegatives) {
   ASSERT_EQ(lists.size(), 6u);  // three directions each
   for (const auto& [place, first] : lists) {
     const bool copies = place.first == kCopies;
-    EXPECT_EQ(first.at("read+"), first.at(copies ? "write+" : "write-"));
-    EXPECT_EQ(first.at("read-"), first.at(copies ? "write-" : "write+"));
+    EXPECT_EQ(first.at("input+"), first.at(copies ? "output+" : "output-"));
+    EXPECT_EQ(first.at("input-"), first.at(copies ? "output-" : "output+"));
   }
 }
 

@@ -123,7 +123,7 @@ TEST_F(Stories260K, TopTokensOfADirectionEqualTheReference) {
     EXPECT_NEAR(row["token_copying"].get<double>(), .903872560, 2e-8);
     EXPECT_NEAR(row["full_copying"].get<double>(), .970483, 1e-6);
     EXPECT_EQ(row["named"], false);
-    if (row["singular_vector"] != "write") continue;
+    if (row["singular_vector"] != "output") continue;
     // Six random generators of the reference gave .244 to .306.
     EXPECT_NEAR(row["random_coherence"].get<double>(), .275, .045);
     for (const auto& [ids, coherence] : signs) {

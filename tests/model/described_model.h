@@ -21,8 +21,11 @@ inline Inventory inventory_of(const Model& model) {
 
 /// One layer of hidden size 4 with 2 heads of 2. Its tensors contain 0, 1, 2, …
 inline nlohmann::json small_layout() {
-  return {
-      {"schema", "attnscope-layout/1"}, {"layers", 1}, {"width", 4}, {"heads", 2}, {"head_dim", 2}};
+  return {{"schema", "attnscope-layout/1"},
+          {"layers", 1},
+          {"hidden_size", 4},
+          {"heads", 2},
+          {"head_dim", 2}};
 }
 
 }  // namespace attnscope::test

@@ -129,9 +129,9 @@ TEST(CliHybrid, TheAttentionGateIsASeparateMatrix) {
 TEST(CliHybrid, NamesSkippedWeights) {
   const struct {
     const char *model, *command, *note;
-  } cases[] = {{"hybrid/zamba2", "weights", "6 tensors are listed and not analysed: adapters"},
+  } cases[] = {{"hybrid/zamba2", "weights", "6 tensors are not analyzed: adapters"},
                {"weights_only/deepseek_v4", "spectrum",
-                "not analysed: the output projection has two factors"}};
+                "4 tensors are not analyzed: the output projection has two factors"}};
   for (const auto& [model, command, note] : cases) {
     const RunResult run = run_attnscope({command, data_path(model)});
     EXPECT_EQ(run.exit_code, 0) << run.err;

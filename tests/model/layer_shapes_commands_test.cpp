@@ -71,7 +71,7 @@ TEST(CliLayerShapes, InfoListsTheDifferences) {
   const RunResult run = run_attnscope({"info", data_path(kGemma4)});
   EXPECT_TRUE(
       contains(run.out + run.err, "layers 1, 3 have 2 key/value heads, heads of 12 dimensions"));
-  EXPECT_TRUE(contains(run.out + run.err, "layers 2, 3 have an MLP of width 80"));
+  EXPECT_TRUE(contains(run.out + run.err, "layers 2, 3 have an MLP with intermediate size 80"));
   EXPECT_TRUE(contains(run.out + run.err, "layer 2 reuses the keys and values of layer 0"));
   const json facts = report_of({"info", data_path(kGemma4), "--quiet"})["models"][0];
   EXPECT_EQ(facts["kv_cache_bytes_per_token"], 2 * 2 * 2 * (8 + 12));

@@ -82,7 +82,7 @@ TEST(Model, NamesShapesThatContradictTheConfig) {
     const TempFolder folder;
     const fs::path path = changed_copy(folder, checkpoint, changes);
     EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(path), (path / "model.safetensors").string(),
-                        tensor, "shape " + std::string(found), "not the " + std::string(expected),
+                        tensor, "shape " + std::string(found), "expected " + std::string(expected),
                         (path / "config.json").string());
   }
 }
@@ -96,7 +96,7 @@ TEST(Model, ShapesMustHaveTwoDimensions) {
   for (const Shape& shape : {Shape{}, Shape{4}, Shape{2, 2, 2}, Shape{0, 2}}) {
     folder.write("model.safetensors",
                  test::safetensors_bytes({test::counting_tensor(query, shape)}));
-    EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(folder.path()), query, "not the [2, 2]");
+    EXPECT_ERROR_SAYING(ErrorKind::format, Model::open(folder.path()), query, "expected [2, 2]");
   }
 }
 

@@ -77,7 +77,7 @@ TEST(ChartFiles, AnInvalidResultOfTheScriptIsAnError) {
 }
 
 TEST(ChartFiles, ABuildWithoutScriptsNamesTheFix) {
-  EXPECT_ERROR_SAYING(ErrorKind::unsupported, check_draws_charts(""), "Node 18", "build again");
+  EXPECT_ERROR_SAYING(ErrorKind::unsupported, check_draws_charts(""), "Node 18", "rebuild");
   EXPECT_NO_THROW(check_draws_charts("globalThis"));
 }
 

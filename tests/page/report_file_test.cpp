@@ -108,7 +108,7 @@ TEST(ReportFile, KeepsTrianglesOfCausalMaps) {
   EXPECT_EQ(maps.at(0)["at"], 0);
   EXPECT_EQ(maps.at(1)["at"], 6);
   EXPECT_EQ(maps.at(2)["at"], 15);
-  EXPECT_EQ(maps.at(2)["singular_vector"], 2);
+  EXPECT_EQ(maps.at(2)["side"], 2);
   const auto byte = [](float weight) { return static_cast<char>(weight_byte(weight)); };
   EXPECT_EQ(file.maps().substr(0, 6),
             (std::string{byte(1), byte(0.5F), byte(0.5F), byte(0.25F), byte(0.25F), byte(0.5F)}));
@@ -203,7 +203,7 @@ TEST(ReportFile, KeepsMapsOfMoreKeysThanQueries) {
   const json maps = json::parse(file.results(0))["maps"];
   EXPECT_EQ(maps.at(0)["tokens"], 2);
   EXPECT_EQ(maps.at(0)["keys"], 3);
-  EXPECT_EQ(maps.at(0)["singular_vector"], 2);
+  EXPECT_EQ(maps.at(0)["side"], 2);
   EXPECT_EQ(maps.at(0)["key_side"], 3);
   EXPECT_EQ(maps.at(1)["key_side"], 2);
   EXPECT_EQ(maps.at(1)["at"], 6);

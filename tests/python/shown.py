@@ -27,8 +27,8 @@ REFUSED = {
     ("circuits", "text"): "not an MLA model",
     ("circuits", "text_file"): "not an MLA model",
     ("similarity", "experts"): "none of these matrices belongs to an expert",
-    ("matrix", "expert"): "is no expert's",
-    ("info", "suggest_layout"): "is a known architecture",
+    ("matrix", "expert"): "has no experts for",
+    ("info", "suggest_layout"): "is a supported architecture",
     ("experts", "stack"): "has no stack",
     ("attention", "stack"): "has no stack",
     ("predict", "stack"): "has no stack",
@@ -50,7 +50,8 @@ BY_TYPE: dict[str, list[Any]] = {
     "integer": [1, 3],
     "bytes": ["1G", 1 << 28],
     "layers": [0, slice(0, 2), [range(2), -1], "0-"],
-    "head": [(0, 1), "1,0"],
+    "head": [(0, 1), "1,0", "L1H0"],
+    "receiver": [(1, 0), "L1H0", "L1H0.k"],
     "shares": [0.5, [0.5, 0.9, 0.99]],
     "ranks": [4, [1, "0.1D"]],
     "bins": [7, "fd"],
@@ -62,8 +63,8 @@ BY_TYPE: dict[str, list[Any]] = {
 def layout_of_llama(folder: pathlib.Path) -> str:
     """Write a layout file equivalent to the config.json of the example Llama."""
     layout = json.loads((ROOT / "tests/data/layouts/llama.json").read_text())
-    sizes = {"layers": 6, "heads": 6, "kv_heads": 2, "head_dim": 32, "width": 192}
-    sizes |= {"intermediate_size": 512, "vocabulary": 1024, "context": 256}
+    sizes = {"layers": 6, "heads": 6, "kv_heads": 2, "head_dim": 32, "hidden_size": 192}
+    sizes |= {"intermediate_size": 512, "vocab_size": 1024, "context_length": 256}
     layout |= sizes | {"tied": True, "rope": {"theta": 10000}}
     del layout["lm_head"]
     file = folder / "layout.json"

@@ -47,8 +47,8 @@ def test_wrong_values(gpt2: str, keywords: dict[str, Any], message: str) -> None
 
 @pytest.mark.parametrize("keep", [1.5, "1.5"])
 def test_amounts_as_numbers_or_texts(gpt2: str, keep: float | str) -> None:
-    with pytest.raises(asc.UsageError, match="a share above 0"):
-        asc.open(gpt2).plan(by="width", keep=keep)
+    with pytest.raises(asc.UsageError, match="a share greater than 0"):
+        asc.open(gpt2).plan(method="mlp", keep=keep)
 
 
 def test_tokens_as_texts_or_ids(gpt2: str) -> None:

@@ -54,12 +54,12 @@ def test_charts_equal_those_of_a_report(part: str, of_report: Charts, gpt2: str,
     ("asked", "charts"),
     [
         ({}, {"plan-cost"}),
-        ({"by": "layers", "set": "remove-layers=2"}, {"plan-layers", "plan-influence"}),
-        ({"by": "ranks", "keep": 0.8}, {"plan-ranks"}),
+        ({"method": "depth", "set": "remove-layers=2"}, {"plan-layers", "plan-influence"}),
+        ({"method": "low-rank", "keep": 0.8}, {"plan-ranks"}),
     ],
 )
 def test_charts_of_a_plan(gpt2: str, tmp_path: pathlib.Path, asked: dict[str, Any], charts: set[str]) -> None:
     book = tmp_path / "book.txt"
     book.write_text("".join(f"ROMEO:\nWhat light {line} through yonder window breaks?\n\n" for line in range(160)))
     fitted: dict[str, Any] = {"length": 64, "sequences": 12, "eval_sequences": 3, "probe_tokens": 64}
-    assert set(asc.open(gpt2).plan(text_file=book, **fitted, **asked).charts) == charts
+    assert set(asc.open(gpt2).plan(calibration_file=book, **fitted, **asked).charts) == charts

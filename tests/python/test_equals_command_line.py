@@ -49,8 +49,8 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("lens", {"text": TEXT, "grid": True}, ["--text", TEXT, "--grid"]),
     ("ablate", {"text": TEXT, "ablation": "zero", "layers": 0},
      ["--text", TEXT, "--ablation", "zero", "--layers", "0"]),
-    ("ablate", {"induction": True, "sequences": 2, "into": (1, 0)},
-     ["--induction", "--sequences", "2", "--receiver", "1,0"]),
+    ("ablate", {"induction": True, "sequences": 2, "receiver": "L1H0"},
+     ["--induction", "--sequences", "2", "--receiver", "L1H0"]),
     ("predict", {"text": TEXT, "perplexity": True}, ["--text", TEXT, "--perplexity"]),
     ("predict", {"text": TEXT, "perplexity": True, "score_positions": slice(3, None)},
      ["--text", TEXT, "--perplexity", "--score-positions", "3-"]),
@@ -145,19 +145,19 @@ def test_plan_shrink_and_diff(llama: str, program: str, tmp_path: pathlib.Path) 
     text = tmp_path / "text.txt"
     text.write_text("".join(f"To be {line}, or not to be, that is the question.\n" * 3
                             for line in range(60)))
-    keywords: dict[str, Any] = {"text_file": text, "length": 32, "sequences": 4, "set": "mlp=300"}
-    words = ["--text-file", str(text), "--length", "32", "--sequences", "4", "--set", "mlp=300"]
+    keywords: dict[str, Any] = {"calibration_file": text, "length": 32, "sequences": 4, "set": "mlp=300"}
+    words = ["--calibration-file", str(text), "--length", "32", "--sequences", "4", "--set", "mlp=300"]
     model = asc.open(llama)
     planned = model.plan(**keywords)
     assert planned.to_json() == printed(program, ["plan", llama, *words, "--format", "json"])
     plan = tmp_path / "plan.json"
     plan.write_text(planned.to_json())
     smaller = tmp_path / "smaller"
-    table = model.shrink(plan, text_file=text, folder=smaller)
+    table = model.shrink(plan, calibration_file=text, folder=smaller)
     assert {row["change"] for row in table} == {"kept", "cut"}
     assert asc.info(smaller).models[0]["intermediate_size"] == 300
-    both = model.plan(**keywords | {"set": None}, by=["kv-heads", "layers"], kv_bytes="0.5")
-    assert both.parameters["by"] == "kv-heads,layers" and sum(both.models[0]["plan"]["sizes"]) > 0
+    both = model.plan(**keywords | {"set": None}, method=["kv-heads", "depth"], kv_bytes="0.5")
+    assert both.parameters["method"] == "kv-heads,depth" and sum(both.models[0]["plan"]["sizes"]) > 0
     # MLP pruning changes the MLP, but not the attention of the layers.
     changed = asc.diff([llama, smaller], matrix="q")
     assert set(changed["relative_change"]) == {0.0}

@@ -118,8 +118,8 @@ def test_low_rank_plans_are_equal(gpt2: str, executor: Any, tmp_path: pathlib.Pa
     header = np.zeros(256, "<i4")
     header[:3] = 20240520, 1, len(tokens)
     shard.write_bytes(header.tobytes() + tokens.tobytes())
-    keywords: dict[str, Any] = {"by": "ranks", "keep": "0.7", "probe_tokens": 20}
-    keywords |= {"token_file": shard, "length": 8, "sequences": 16}
+    keywords: dict[str, Any] = {"method": "low-rank", "keep": "0.7", "probe_tokens": 20}
+    keywords |= {"calibration_token_file": shard, "length": 8, "sequences": 16}
     model = asc.open(gpt2)
     here = model.plan(**keywords)
     assert model.plan(**keywords, executor=executor).to_json() == here.to_json()

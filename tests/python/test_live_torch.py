@@ -29,7 +29,7 @@ def agree(live: asc.Table, known: list[asc.Table]) -> None:
     """
     assert live["layer"].tolist() == known[0]["layer"].tolist()
     names = [name for name in known[0].columns if f"{name}_error" in known[0].columns]
-    names += [name for name in known[0].columns if name.startswith("null_")]
+    names += [name for name in known[0].columns if name.startswith("uniform_")]
     for name in names:
         ours = np.mean([numbers(table, name) for table in known], axis=0)
         assert np.allclose(numbers(live, name), ours, rtol=0, atol=2e-5, equal_nan=True), name

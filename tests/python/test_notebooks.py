@@ -91,9 +91,9 @@ def row_of(table: asc.Table, **wanted: Any) -> dict[str, Any]:
 
 def test_effective_rank(gpt2: str, gpt2_layer: dict[str, Array]) -> None:
     shown = run("effective_rank.md")
-    for column in ("layer", "matrix", "head", "energy_rank_0.99", "null_energy_rank_0.99"):
+    for column in ("layer", "matrix", "head", "energy_rank_0.99", "random_energy_rank_0.99"):
         assert column in columns_of(shown["ranks"])
-    assert {"overlap_0.99", "head_space_overlap_0.99"} <= {*columns_of(shown["circuits"])}
+    assert {"rank_drop_0.99", "head_space_rank_drop_0.99"} <= {*columns_of(shown["circuits"])}
     assert is_chart(shown["ranks.plot()"])
     assert is_chart(shown['circuits.plot("heads-overlap")'])
 

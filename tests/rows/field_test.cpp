@@ -86,7 +86,7 @@ TEST(Field, TheFieldsOfRowsFollowFromTheParameters) {
 
 TEST(Field, HeadingsEqualThoseOfTables) {
   EXPECT_EQ(heading("circuits", "head_space_rank_drop"), "in head");
-  EXPECT_EQ(heading("tensor", "spectral_norm"), "largest");
+  EXPECT_EQ(heading("tensor", "spectral_norm"), "spectral norm");
   EXPECT_EQ(model_fact("kv_heads").short_heading, "key/value");
   EXPECT_THROW(heading("circuits", "no_such_field"), std::out_of_range);
   EXPECT_THROW(model_fact("no_such_fact"), std::out_of_range);

@@ -7,10 +7,10 @@
 namespace attnscope::test {
 namespace {
 
-const Words kFacts =
-    sorted({"name", "architecture", "parameters", "attention_parameters", "layers", "heads",
-            "kv_heads", "head_dim", "hidden_size", "intermediate_size", "vocab_size", "context_length", "dtype",
-            "bytes", "kv_cache_bytes_per_token", "tied_embedding", "causal", "rotary"});
+const Words kFacts = sorted({"name", "architecture", "parameters", "attention_parameters", "layers",
+                             "heads", "kv_heads", "head_dim", "hidden_size", "intermediate_size",
+                             "vocab_size", "context_length", "dtype", "bytes",
+                             "kv_cache_bytes_per_token", "tied_embedding", "causal", "rotary"});
 
 const Words kMeasures = {"model",
                          "layer",

@@ -65,13 +65,13 @@ TEST(Jobs, ReportChangesOfAnyJob) {
 TEST(Jobs, ReportErrors) {
   Jobs jobs;
   const auto id = jobs.add("a", [](std::stop_token, const ProgressFn&) -> std::int64_t {
-    throw Error(ErrorKind::usage, {.parameter = "text", .problem = "is bad", .hint = "mend it"});
+    throw Error(ErrorKind::usage, {.parameter = "text", .problem = "is bad", .hint = "fix it"});
   });
   const JobView job = ended(jobs, *id);
   EXPECT_EQ(job.state, JobState::failed);
   EXPECT_EQ(expect<std::string>(*job.error, "kind"), "usage");
   EXPECT_EQ(expect<std::string>(*job.error, "parameter"), "text");
-  EXPECT_EQ(expect<std::string>(*job.error, "message"), "text: is bad (mend it)");
+  EXPECT_EQ(expect<std::string>(*job.error, "message"), "text: is bad (fix it)");
   EXPECT_FALSE(job.revision);
 }
 

@@ -35,7 +35,8 @@ class ServedText : public ::testing::Test {
     return {};
   }
   json printed(Words words) const {
-    words.insert(words.begin() + 1, {model_.string(), "--calibration-file", file_, "--quiet"});
+    const char* option = words.front() == "plan" ? "--calibration-file" : "--text-file";
+    words.insert(words.begin() + 1, {model_.string(), option, file_, "--quiet"});
     return report_of(words)["rows"];
   }
   std::string state_of(const Server& server, const std::string& id) const {

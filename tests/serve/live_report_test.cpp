@@ -138,7 +138,7 @@ TEST(Serve, RunsATargetOnItsSourceInAllStacks) {
     const json none = server.finished(server.start("/api/analyses", {{"id", analysis["id"]}}));
     EXPECT_EQ(none["state"], "failed") << none;
     EXPECT_EQ(none["error"]["message"],
-              "missing target text for the decoder: pass target in addition to text");
+              "missing target text for the decoder: pass text and target");
   }
   const json failed =
       server.finished(server.start("/api/attention", {{"tokens", "3,4"}, {"model", "t5:decoder"}}));
@@ -259,7 +259,7 @@ TEST(Serve, RunsAllMissingAnalyses) {
   const json results = server.get("/api/results");
   for (const json& part : results["reports"]) ids.push_back(part["id"]);
   EXPECT_EQ(ids, (Words{"circuits", "similarity", "mla", "overlap", "weights", "induction",
-                        "spectrum", "composition", "read"}));
+                        "spectrum", "composition", "directions"}));
 }
 
 TEST(Serve, AFailedAnalysisDoesNotStopTheOthers) {
@@ -276,7 +276,7 @@ TEST(Serve, AFailedAnalysisDoesNotStopTheOthers) {
   EXPECT_EQ(results["reports"].size(), 7u);
   ASSERT_EQ(results["skipped"].size(), 2u) << results["skipped"];
   EXPECT_EQ(results["skipped"].at(0)["part"], "induction");
-  EXPECT_EQ(results["skipped"].at(1)["part"], "read");
+  EXPECT_EQ(results["skipped"].at(1)["part"], "directions");
 }
 
 /// Reads a stream of events until `done` returns true for one of them.

@@ -58,7 +58,7 @@ TEST(Serve, ListsModelsAndAnalyses) {
     EXPECT_TRUE(analysis["again"].get<std::string>().starts_with("attnscope ")) << analysis;
   }
   EXPECT_EQ(ids, (Words{"similarity", "matrices", "mla", "overlap", "weights", "induction",
-                        "spectrum", "circuits", "composition", "read", "lens", "ablate"}))
+                        "spectrum", "circuits", "composition", "directions", "lens", "ablate"}))
       << "the quickest first, and last those of a text";
   const json results = server.get("/api/results");
   EXPECT_EQ(results["schema"], "attnscope-report/1");

@@ -74,7 +74,7 @@ TEST(ServeUntrusted, RejectsMalformedBodiesWithAReason) {
       {"/api/attention", json{{"text", long_text}}.dump(), 400, "exceeds the limit"},
       {"/api/attention", json{{"tokens", long_text}}.dump(), 400, "exceeds the limit"},
       {"/api/attention", deep, 400, "nested deeper"},
-      {"/api/attention", std::string(kBodyLimitBytes + 1, ' '), 413, "over the limit"},
+      {"/api/attention", std::string(kBodyLimitBytes + 1, ' '), 413, "exceeds the limit"},
       {"/api/attention", R"({"text":"a","tokens":"1"})", 400, "cannot be combined with"},
       {"/api/attention", R"({"text":"a","layers":"--out=/tmp/x"})", 400, "layers"},
       {"/api/analyses", "{}", 400, "no other parameter"},

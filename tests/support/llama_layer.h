@@ -27,7 +27,7 @@ struct LlamaLayer {
                       {"heads", 32},
                       {"kv_heads", 8},
                       {"head_dim", 128},
-                      {"width", kWidth},
+                      {"hidden_size", kWidth},
                       {"intermediate_size", kMlp},
                       {"weights", json::array()}};
     std::int64_t end = 0;

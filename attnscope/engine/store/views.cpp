@@ -147,7 +147,7 @@ std::string attention_view() {
          ", NULL, count(*), energy, exclude_first_token" + nothing +
          ",\n       avg(largest), avg(columns)\nFROM (SELECT " + place +
          ", sequence, energy, exclude_first_token, max(energy_rank) AS largest,\n             "
-         "avg(columns) AS columns FROM attention_maps GROUP BY " +
+         "avg(energy_columns) AS columns FROM attention_maps GROUP BY " +
          place + ", sequence)\nGROUP BY " + place;
 }
 

@@ -66,7 +66,7 @@ Replacement replacement_named(const std::string& name) {
 }
 
 AskedParts parts_named(const std::string& kinds) {
-  AskedParts asked;
+  AskedParts asked{.heads = false, .attention = false, .mlp = false};
   for (const std::string& kind : split(kinds, ',')) {
     const bool all = kind == "all", layers = kind == "layers";
     asked.heads |= all || kind == "heads";

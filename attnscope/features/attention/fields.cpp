@@ -96,10 +96,10 @@ std::vector<Field> own_fields() {
           "head: energy rank of its attention map, the number of singular values needed for the "
           "share `energy` of the energy (squared Frobenius norm)",
           "singular values");
-  of_head("energy_columns", "energy_columns_error", "energy_columns",
+  of_head("energy_columns", "energy_columns_error", "columns",
           "head: smallest number of columns (keys) that hold the share `energy` of all squared "
           "attention weights",
-          "energy_columns");
+          "columns");
   fields.push_back(
       {.name = "top_columns",
        .type = integer,
@@ -164,9 +164,8 @@ std::vector<Field> own_fields() {
   add_mean(fields, "mean_max_rank", "mean_max_rank_error", "mean max",
            "layer: largest energy rank of its heads in each sequence, mean over sequences",
            /*of_heads=*/false, "singular values");
-  add_mean(fields, "mean_energy_columns", "mean_energy_columns_error", "energy_columns",
-           "layer: energy_columns, mean over heads and sequences", /*of_heads=*/false,
-           "energy_columns");
+  add_mean(fields, "mean_energy_columns", "mean_energy_columns_error", "columns",
+           "layer: energy_columns, mean over heads and sequences", /*of_heads=*/false, "columns");
   fields.push_back(
       uniform_field("uniform_energy_columns", "layer: energy_columns under uniform attention"));
   fields.back().type = integer;

@@ -64,7 +64,7 @@ std::vector<Field> circuit_measures() {
                          "energy rank of the product in reverse order, in head space: W_K W_Qᵀ or "
                          "W_V W_O. Null if the circuit is not square.",
                          Nulls::entries),
-      count_by_threshold("rank_drop", "rank drop",
+      count_by_threshold("rank_drop", "drop",
                          "rank drop of the product: rank W_K (or W_V) − rank of the circuit, as "
                          "energy ranks. May be negative."),
       count_by_threshold("head_space_rank_drop", "in head",

@@ -155,7 +155,7 @@ void write_circuits_table(const Report& report, const WriteOptions& options, std
   write_skipped(report, out);
   if (report.rows.empty()) return;
   write_legend(
-      fmt::format("Energy thresholds: {}. rank drop: rank W_K (W_V) − rank of the circuit; in "
+      fmt::format("Energy thresholds: {}. drop: rank W_K (W_V) − rank of the circuit; in "
                   "head: rank W_Q (W_O) − rank of the product in head space. Layer rows: sum over "
                   "heads. Variant: {}",
                   join_words(thresholds), variant_text(report.parameters)),

@@ -52,7 +52,7 @@ void note_set_aside(std::span<const Model> models, RowSink& notes) {
     }
     for (const auto& [reason, tensors] : found) {
       notes.add_note(model.name() + ": " + counted(tensors, "tensor") +
-                     (tensors == 1 ? " is" : " are") + "not analyzed: " + reason);
+                     (tensors == 1 ? " is" : " are") + " not analyzed: " + reason);
     }
   }
 }

@@ -259,7 +259,7 @@ void check_mla_ranks(std::span<const Model> models) {
   }
   throw Error(ErrorKind::usage,
               {.problem = models.front().name() +
-                          "is not an MLA model: its weights do not depend on a text"});
+                          " is not an MLA model: its weights do not depend on a text"});
 }
 
 void add_text_parameters(Record& report, Record& of_items, const std::optional<MlaText>& text) {

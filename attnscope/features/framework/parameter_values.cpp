@@ -127,14 +127,18 @@ LayerSelection layers_of(const Parameter& parameter, const std::string& text) {
 
 /// "L5H3", "5.3" or "5,3".
 HeadIndex head_of(const Parameter& parameter, const std::string& text) {
-  const bool named = text.starts_with('L') || text.starts_with('l');
-  const std::size_t end = text.find_first_of(named ? "Hh" : ".,");
-  const std::size_t first = named ? 1 : 0;
-  if (end == std::string::npos || end == first || end + 1 == text.size()) {
+  std::vector<std::string> parts = list_parts(text);
+  if (parts.size() == 1) {
+    const std::string head = parts.front();
+    const bool named = head.starts_with('L') || head.starts_with('l');
+    const std::size_t first = named ? 1 : 0, end = head.find_first_of(named ? "Hh" : ".");
+    if (end != std::string::npos) parts = {head.substr(first, end - first), head.substr(end + 1)};
+  }
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
     refuse_value(parameter, "'" + text + "' is not a head", "for example: L5H3");
   }
-  return {whole_number(parameter, text.substr(first, end - first), -kMaxSize, kMaxSize),
-          whole_number(parameter, text.substr(end + 1), 0, kMaxSize)};
+  return {whole_number(parameter, parts[0], -kMaxSize, kMaxSize),
+          whole_number(parameter, parts[1], 0, kMaxSize)};
 }
 
 /// A head, or one of its inputs: "L5H3.q".

@@ -114,7 +114,7 @@ Parameters plan_parameters() {
        .metavariable = "METHODS",
        .choices = method_names(),
        .default_words = "compare all methods that the architecture allows",
-       .noun = "rank_allocation"},
+       .noun = "method"},
       {.name = "keep",
        .type = text,
        .help = "share of the parameters to keep (low-rank: of the projection parameters, counted "

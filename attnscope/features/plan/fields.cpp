@@ -19,7 +19,7 @@ const std::vector<std::string_view> kForms = {"depth", "mlp", "hidden-size", "he
 Field plan_form_field() {
   return {.name = "method",
           .type = text,
-          .heading = "rank_allocation",
+          .heading = "method",
           .meaning = "compression method",
           .where = kPlan,
           .choices = kForms};

@@ -20,7 +20,7 @@ class PlanCheck {
   void run() {
     for (const Choice& choice : plan_.choices) {
       const std::string why = why_not(model_, choice.method);
-      if (!why.empty()) refuse("models[0].plan.form", why);
+      if (!why.empty()) refuse("models[0].plan.method", why);
       check_size(choice);
       check_rows(choice);
       if (choice.method->cut != nullptr) choice.method->cut(left_, choice.size);

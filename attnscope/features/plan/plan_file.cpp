@@ -230,7 +230,8 @@ PlanFile read_plan(std::string_view text, std::string_view place) {
   out.ridge = reader.number(parameters, "ridge", 0, kMostRidge);
   out.rank_allocation = reader.text(parameters, "rank_allocation");
   if (std::ranges::find(kRankAllocations, out.rank_allocation) == kRankAllocations.end()) {
-    reader.refuse("parameters.method", "unknown rank allocation '" + out.rank_allocation + "'");
+    reader.refuse("parameters.rank_allocation",
+                  "unknown rank allocation '" + out.rank_allocation + "'");
   }
   out.mean_nll_before = read_loss(reader, plan, "before");
   out.mean_nll_after = read_loss(reader, plan, "after");

@@ -104,7 +104,7 @@ std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& ar
     const auto other = std::find_if_not(models.begin(), models.end(), needs_target);
     throw Error(ErrorKind::usage,
                 {.parameter = parameter,
-                 .problem = verbatim("requires an encoder-decoder; " + other->name() +
+                 .problem = verbatim("requires an encoder-decoder model; " + other->name() +
                                      " is not a decoder with an encoder")});
   }
   for (const char* parameter : {"text", "text_file"}) {

@@ -68,7 +68,7 @@ Architecture like_bart(const std::string& name, const std::string& family, const
                                   bart_stack("decoder", sizes, norms), bart_cross(sizes, norms)});
   Architecture& decoder = whole.stacks[1];
   decoder.head = {.weight = {"lm_head.weight"}, .bias = {"final_logits_bias"}};
-  decoder.others.push_back({"output_head.bias", "final_logits_bias"});
+  decoder.others.push_back({"lm_head.bias", "final_logits_bias"});
   decoder.buffers = {"final_logits_bias"};
   return whole;
 }

@@ -33,7 +33,7 @@ void parse_indexer(LayoutFields& attention, ModelSpec& spec, json& config) {
   auto fields = attention.object("indexer");
   if (!fields) return;
   if (!spec.dimensions.mla || spec.dimensions.mla->query == 0) {
-    fields->fail("requires a 'latent' with a 'query_rank'");
+    fields->fail("requires a 'latent' with a 'q_lora_rank'");
   }
   const ScoreRule& scores = spec.architecture.scores;
   if (scores.alibi || scores.buckets || scores.disentangled) {
@@ -178,7 +178,7 @@ void parse_layout_mla(LayoutFields& fields, ModelSpec& spec) {
   auto own = fields.object("latent");
   if (!own) return;
   HeadShape& heads = spec.dimensions.heads;
-  if (heads.kv_heads != heads.heads) own->fail("needs as many 'kv_heads' as 'heads'");
+  if (heads.kv_heads != heads.heads) own->fail("requires as many 'kv_heads' as 'heads'");
   spec.dimensions.mla = MlaRanks{.query = own->number("q_lora_rank").value_or(0),
                                  .key_value = own->required_number("kv_lora_rank")};
   heads.shared_key_dim = own->number("rotary_dim", /*least=*/0).value_or(0);
@@ -207,7 +207,7 @@ void check_layout_mla(const LayoutFields& fields, const ModelSpec& spec) {
         break;
       case Role::query_down:
       case Role::query_up:
-        if (!of_queries) fields.fail(role + " requires a 'latent' with a 'query_rank'");
+        if (!of_queries) fields.fail(role + " requires a 'latent' with a 'q_lora_rank'");
         break;
       case Role::kv_down:
       case Role::kv_up:

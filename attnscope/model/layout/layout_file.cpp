@@ -140,7 +140,7 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
     }
     if (is_of_mlp(rule.role) && dimensions.mlp_width == 0) {
       own.fail(dimensions.experts > 0 ? "every layer has 'experts' instead of an MLP"
-                                      : "an MLP matrix requires 'mlp_width'");
+                                      : "an MLP matrix requires 'intermediate_size'");
     }
     if (is_beside_experts(rule.role) && dimensions.experts == 0) {
       own.fail('\'' + std::string(role_name(rule.role)) + "' requires 'experts'");

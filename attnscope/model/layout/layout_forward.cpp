@@ -97,8 +97,7 @@ void parse_head(LayoutFields& fields, HeadRule& head) {
   std::string weight = fields.text("lm_head");
   auto own = fields.object("head");
   if (own && !weight.empty()) {
-    fields.fail(
-        "'output_head' and the 'weight' of 'head' are the same tensor: specify one of them");
+    fields.fail("'lm_head' and the 'weight' of 'head' are the same tensor: specify one of them");
   }
   if (own) weight = own->text("weight");
   head.needed = own.has_value() || !weight.empty();

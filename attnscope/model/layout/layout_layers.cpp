@@ -271,7 +271,8 @@ void parse_layout_shapes(LayoutFields& fields, ModelSpec& spec) {
     const auto from = own.number("keys_and_values_of", /*least=*/0);
     own.refuse_unknown();
     if (spec.dimensions.mla) own.fail("layers with latents must all have the same shape");
-    if (mlp_width && spec.dimensions.mlp_width == 0) own.fail("'mlp_width' requires an MLP");
+    if (mlp_width && spec.dimensions.mlp_width == 0)
+      own.fail("'intermediate_size' requires an MLP");
     if (shared_width && spec.dimensions.shared_width == 0) {
       own.fail("'shared_width' requires shared experts");
     }

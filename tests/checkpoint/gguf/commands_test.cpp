@@ -114,7 +114,7 @@ TEST(CliGguf, ReportsErrorsInOneLine) {
        "is part of 3 files, but its name does not specify which"},
       {"a text for a number",
        llama(2, {gguf_pair("llama.context_length", gguf_string, gguf_text("2k"))}),
-       "the value of 'llama.context_length' is not a whole number"},
+       "the value of 'llama.context_length' is not a non-negative integer"},
   };
   const TempFolder folder;
   for (const auto& [fault, bytes, said] : files) {
@@ -172,7 +172,7 @@ TEST(CliGguf, RejectsInconsistentCounts) {
        model("qwen3moe", {}, {gguf_entry("blk.0.ffn_up_exps.weight", {8}, 0, 128)}),
        "tensor 'blk.0.ffn_up_exps.weight': shape [8] contains no stacked tensors"},
       {"a text for a count", model("qwen3moe", {text("qwen3moe.expert_count", "8")}, {}),
-       "the value of 'qwen3moe.expert_count' is not a whole number"},
+       "the value of 'qwen3moe.expert_count' is not a non-negative integer"},
       {"draft layers only", model("glm4moe", {whole("glm4moe.nextn_predict_layers", 1)}, {}),
        "specifies that 1 layer of 1 draft future tokens"},
       {"no size of keys", model("deepseek2", {rotary}, {}),

@@ -27,7 +27,8 @@ struct TwoForms {
     for (json& row : out["rows"]) row.erase("model");
     for (const json& facts : report["models"]) {
       if (facts.contains("generated")) out["generated"].push_back(facts["generated"]);
-      out["stacks"].push_back({facts["stack"], facts["layers"], facts["heads"], facts["hidden_size"]});
+      out["stacks"].push_back(
+          {facts["stack"], facts["layers"], facts["heads"], facts["hidden_size"]});
     }
     return out;
   }

@@ -56,8 +56,8 @@ TEST_P(GgufFamilyCommands, GiveTheSameRowsInBothFormats) {
     ASSERT_EQ(theirs.empty(), command.front() == "predict" && !facts["causal"]);
     expect_similar(ours, theirs, "rows");
   }
-  for (const char* fact : {"architecture", "layers", "heads", "kv_heads", "head_dim", "width",
-                           "intermediate_size", "vocabulary", "context", "causal", "rotary",
+  for (const char* fact : {"architecture", "layers", "heads", "kv_heads", "head_dim", "hidden_size",
+                           "intermediate_size", "vocab_size", "context_length", "causal", "rotary",
                            "experts", "attention_parameters", "kv_cache_bytes_per_token"}) {
     EXPECT_EQ(facts.value(fact, json()), original.value(fact, json())) << fact;
   }

@@ -55,7 +55,8 @@ TEST(TrainedPyTorch, DaisyMapsHaveTheExpectedRanksAndEnergyColumns) {
   EXPECT_EQ(field_of(one, "energy_rank"), whole(values_of<std::int64_t>(expected, "rank90")));
   EXPECT_EQ(field_of(one, "energy_columns"), whole(values_of<std::int64_t>(expected, "columns90")));
   EXPECT_EQ(field_of(eight, "energy_rank"), mean(values_of<float>(expected, "average8.rank90")));
-  EXPECT_EQ(field_of(eight, "energy_columns"), mean(values_of<float>(expected, "average8.columns90")));
+  EXPECT_EQ(field_of(eight, "energy_columns"),
+            mean(values_of<float>(expected, "average8.columns90")));
 }
 
 /// A chemical reaction: every character is one token, except the arrow `>>`.

@@ -186,7 +186,7 @@ TEST(Inflate, ReturnsExactlyTheDeclaredBytes) {
     std::string_view said;
   } streams[] = {
       {"promises less", packed, 4999, "unpacks to more bytes than its entry specifies"},
-      {"promises more", packed, 5001, "unpacks to 5000 bytes of"},
+      {"promises more", packed, 5001, "unpacks to 5000 bytes from"},
       {"promises what cannot be", packed, std::uint64_t{1} << 40,
        "deflated bytes cannot hold the 1099511627776"},
       {"promises 2^64 - 1", packed, UINT64_MAX, "deflated bytes cannot hold"},

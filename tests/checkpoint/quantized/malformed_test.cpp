@@ -35,7 +35,7 @@ TEST(QuantizedMalformed, RejectsEachWithOneLine) {
       {"integer scales", fp8().with_tensor(zeros("a.weight_scale_inv", "I32", {2, 2})),
        "a.weight_scale_inv", "dtype I32, expected F32"},
       {"a weight of three axes", fp8().with_tensor(zeros("a.weight", "F8_E4M3", {2, 4, 6})),
-       "a.weight", "not that of 2 axes"},
+       "a.weight", "expected 2 axes"},
       {"an empty weight", fp8().with_tensor(zeros("a.weight", "F8_E4M3", {0, 6})), "a.weight",
        "with elements"},
       {"a block of no rows", fp8().with("weight_block_size", {0, 4}), "quantization_config",
@@ -94,7 +94,7 @@ TEST(QuantizedMalformed, RejectsEachWithOneLine) {
       {"a shape of one axis", state_with("shape", {48}), "bitsandbytes__nf4", "its 'shape'"},
       {"a negative size", state_with("shape", {-8, -6}), "bitsandbytes__nf4", "its 'shape'"},
       {"a shape of 10^18 values", state_with("shape", {1'000'000'000, 1'000'000'000}), "a.weight",
-       "not those of 1000000000000000000 4-bit values"},
+       "expected the bytes of 1000000000000000000 4-bit values"},
       {"another dtype", state_with("dtype", "float64"), "bitsandbytes__nf4", "its 'dtype'"},
       {"a state that is no JSON", four_bits().with_tensor(text_tensor(kState, "{]")),
        "bitsandbytes__nf4", "JSON"},
@@ -192,7 +192,7 @@ TEST(QuantizedMalformed, ReportsAnIndexOutOfRangeWhenUsed) {
         open_malformed(gptq().with_tensor(indices("a.g_idx", groups)), folder);
     EXPECT_ERROR_SAYING(ErrorKind::format, decode_exact(whole_matrix(checkpoint.tensors()[0].view)),
                         "model.safetensors", "a.g_idx", "column 11 belongs to group",
-                        "there are 2 groups");
+                        "there are only 2 groups");
   }
 }
 

@@ -66,8 +66,10 @@ TEST_F(StoredItemsTest, RejectsRowsOfAFileThatChangedDuringTheRun) {
   };
   const std::vector<StoredPlace> places = {{.matrix = "w"}};
   // The size and the time are unchanged, so only the bytes show the change.
-  EXPECT_ERROR_SAYING(ErrorKind::io, items.get(inputs, places, change(true)), "written to");
-  EXPECT_ERROR_SAYING(ErrorKind::io, items.get(inputs, places, change(false)), "written to");
+  EXPECT_ERROR_SAYING(ErrorKind::io, items.get(inputs, places, change(true)),
+                      "was modified while it was read");
+  EXPECT_ERROR_SAYING(ErrorKind::io, items.get(inputs, places, change(false)),
+                      "was modified while it was read");
   EXPECT_TRUE(store.sets().empty());
 }
 

@@ -45,9 +45,9 @@ TEST_F(Attention, AveragesOverTheWindowsOfAFile) {
     EXPECT_EQ(row["sequences"], 3);
     const bool whole = row["head"].is_null();
     const Words names = whole ? Words{"mean_max_rank", "mean_energy_columns"}
-                              : Words{"energy_rank",   "energy_columns",       "first_column_share",
-                                      "entropy",       "sink_mass",     "previous_token",
-                                      "current_token", "mean_distance", "learned_sink_mass"};
+                              : Words{"energy_rank",   "energy_columns", "first_column_share",
+                                      "entropy",       "sink_mass",      "previous_token",
+                                      "current_token", "mean_distance",  "learned_sink_mass"};
     for (const std::string& name : names) {
       double sum = 0, squares = 0;
       for (const json& one : each) {
@@ -263,8 +263,9 @@ TEST_F(Attention, RejectsMalformedShards) {
 
 TEST_F(Attention, TooShortATextReportsTheNumberOfWindows) {
   const Words command = {"attention", tiny_model("gpt2"), "--token-file", shard_, "--length", "12"};
-  expect_refusal(command + Words{"--sequences", "4"}, kUsage,
-                 {"tokens.bin", "enough for 3 sequences of 12, not for the 4 of --sequences"});
+  expect_refusal(
+      command + Words{"--sequences", "4"}, kUsage,
+      {"tokens.bin", "enough for 3 sequences of 12, not for the 4 required by --sequences"});
   EXPECT_EQ(report_of(command)["parameters"]["sequences"], 3);
   expect_refusal({"attention", kShakespeare, "--text-file",
                   folder_.write("short.txt", "To be, or not to be").string()},
@@ -282,7 +283,7 @@ TEST_F(Attention, RejectsInvalidTexts) {
   expect_refusal({"attention", model, "--text", "a"}, kUsage, {"tokenizer.json", "--tokens"});
   expect_refusal({"attention", kShakespeare, "--text", ""}, kUsage, {"--text"});
   expect_refusal({"attention", model, "--tokens", "1", "--energy", "0.5,0.9"}, kUsage,
-                 {"--energy", "one"});
+                 {"--energy", "a single energy threshold"});
   expect_refusal({"attention", model, "--tokens", "1", "--sequences", "2"}, kUsage,
                  {"--tokens", "--sequences"});
 }

@@ -148,7 +148,7 @@ TEST_F(AttentionMaps, RejectRunsThatCannotBeShown) {
                  {"--heatmap", "--store"});
   expect_refusal(Words{"attention", tiny_model("gpt2"), tiny_model("llama"), "--tokens", "1",
                        "--maps", file()},
-                 kUsage, {"--maps", "one model"});
+                 kUsage, {"--maps", "a single model"});
   expect_refusal(Words{"attention", tiny_model("gpt2")} + windows_ +
                      Words{"--maps", file(), "--maps-of", "mean", "--memory", "1K"},
                  kUsage, {"--maps", "--memory", "--layers"});

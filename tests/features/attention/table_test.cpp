@@ -202,7 +202,7 @@ TEST(HeatMap, ShrinksToTheLargestWeightOfEachBlock) {
   int marked = 0, rows = 0;
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(display_width(line), 80u) << line;
-    if (!has(line, " t") || has(line, "largest")) continue;
+    if (!has(line, " t") || has(line, "maximum")) continue;
     ++rows;
     marked += line.find('@') != std::string::npos ? 1 : 0;
   }

@@ -175,10 +175,10 @@ TEST(MlaMatrix, ASmallerCacheIsComparedWithTheOriginal) {
   }
   const json& model = report["models"][0];
   EXPECT_EQ(model["kv_cache_bytes_per_token"], 2 * 2 * (8 + 4));
-  EXPECT_EQ(model["latent"], json({{"query_rank", 10},
-                                   {"rank", 8},
-                                   {"rotary_dim", 4},
-                                   {"kv_cache_bytes_of_heads", 2 * 2 * 4 * (10 + 5)}}));
+  EXPECT_EQ(model["q_lora_rank"], 10);
+  EXPECT_EQ(model["kv_lora_rank"], 8);
+  EXPECT_EQ(model["qk_rope_head_dim"], 4);
+  EXPECT_EQ(model["mha_kv_cache_bytes_per_token"], 2 * 2 * 4 * (10 + 5));
   EXPECT_EQ(model["mla_cache"], json({{"latent", 8}, {"rope", 4}, {"bytes_per_token", 48}}));
 }
 
@@ -205,8 +205,8 @@ TEST(MlaMatrix, ALayoutFileEqualsTheConfig) {
                        {"value_dim", 5},
                        {"intermediate_size", 40},
                        {"latent",
-                        {{"query_rank", 10},
-                         {"rank", 8},
+                        {{"q_lora_rank", 10},
+                         {"kv_lora_rank", 8},
                          {"rotary_dim", 4},
                          {"query_norm", attention + "q_a_layernorm"},
                          {"norm", attention + "kv_a_layernorm"}}},
@@ -219,7 +219,7 @@ TEST(MlaMatrix, ALayoutFileEqualsTheConfig) {
                          {"attention_input", "layers.{layer}.input_layernorm"},
                          {"mlp_input", "layers.{layer}.post_attention_layernorm"},
                          {"last", "norm"}}},
-                       {"rope", {{"theta", 10000}, {"pairs", "neighbours"}}},
+                       {"rope", {{"theta", 10000}, {"pairs", "neighbors"}}},
                        {"activation", "silu"}};
   const TempFolder folder;
   const std::string file = folder.write("layout.json", layout.dump()).string();

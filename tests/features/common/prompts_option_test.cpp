@@ -113,8 +113,8 @@ TEST(Prompts, ErrorsNameTheLine) {
   } faults[] = {
       {"", "contains no prompts"},
       {"\n  \n", "contains no prompts"},
-      {good + "\n{\"clean\": \"a\", \"correct\": \" b\"}", "line 2: has no 'wrong'"},
-      {"{\"correct\": \" be\", \"incorrect\": \" the\"}", "line 1: has no 'clean'"},
+      {good + "\n{\"clean\": \"a\", \"correct\": \" b\"}", "line 2: missing 'incorrect'"},
+      {"{\"correct\": \" be\", \"incorrect\": \" the\"}", "line 1: missing 'clean'"},
       {"{\"clean\": \"\", \"correct\": \" be\", \"incorrect\": \" the\"}",
        "line 1: 'clean' is empty"},
       {"[1, 2]", "line 1: is not a JSON object"},
@@ -153,7 +153,7 @@ TEST(Prompts, RejectsUnsupportedCombinations) {
     Words command;
     std::string reason;
   } refused[] = {
-      {{"predict", kShakespeare, "--prompts", ids}, "--prompts: needs --attribution"},
+      {{"predict", kShakespeare, "--prompts", ids}, "--prompts: requires --attribution"},
       {{"ablate", kShakespeare, "--prompts", ids, "--ablation", "resample"},
        "resample is not available for prompts"},
       {{"ablate", kShakespeare, "--prompts", ids, "--text", "To be"}, "--prompts"},

@@ -230,7 +230,7 @@ TEST_F(AdapterFolder, AppliesOrRejectsOptionsThatChangeMergedWeights) {
       {{{"peft_type", "IA3"}}, "IA3"},
       {{{"peft_type", "LOHA"}}, "LoHa"},
       {{{"peft_type", "PROMPT_TUNING"}}, "prompt tuning"},
-      {{{"peft_type", nullptr}}, "unknown kind"},
+      {{{"peft_type", nullptr}}, "unknown type"},
   };
   for (const auto& [changes, said] : cases) {
     SCOPED_TRACE(changes.dump());

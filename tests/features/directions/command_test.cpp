@@ -32,14 +32,14 @@ struct WantedList {
 TEST(Directions, FindsTheTopTokensOfTheExamples) {
   const std::vector<WantedList> wanted = {
       {"shakespeare-gpt2", "5", "4", "qk", "query", 2.806564, {12, 1, 14, 27, 31}, 0.287, true},
-      {"shakespeare-gpt2", "0", "0", "ov", "write", 0.533525, {363, 324, 78}, 0.054, std::nullopt},
-      {"shakespeare-gpt2", "0", "0", "ov", "write", 0.533525, {525, 863, 562}, 0.042, false},
-      {"shakespeare-llama", "5", "2", "ov", "write", 0.689548, {52, 40, 57, 44, 37}, 0.362, true},
+      {"shakespeare-gpt2", "0", "0", "ov", "output", 0.533525, {363, 324, 78}, 0.054, std::nullopt},
+      {"shakespeare-gpt2", "0", "0", "ov", "output", 0.533525, {525, 863, 562}, 0.042, false},
+      {"shakespeare-llama", "5", "2", "ov", "output", 0.689548, {52, 40, 57, 44, 37}, 0.362, true},
       {"shakespeare-llama",
        "5",
        "2",
        "ov",
-       "read",
+       "input",
        0.689548,
        {703, 981, 487, 723, 576},
        0.391,
@@ -71,8 +71,9 @@ TEST(Directions, FindsTheTopTokensOfTheExamples) {
 
 TEST(Directions, ExcludesUntrainedTokens) {
   for (const char* model : {"shakespeare-gpt2", "shakespeare-llama"}) {
-    const Words words = {
-        "read", source_path(std::string("examples/") + model), "--layers", "1", "--head", "0"};
+    const Words words = {"directions", source_path(std::string("examples/") + model),
+                         "--layers",   "1",
+                         "--head",     "0"};
     const json skipped = report_of(words), all = report_of(words + Words{"--all-tokens"});
     EXPECT_EQ(skipped["models"][0]["candidate_tokens"]["untrained"], 220);
     EXPECT_EQ(skipped["models"][0]["candidate_tokens"]["tokens"], 1024 - 220);
@@ -130,7 +131,7 @@ TEST(Directions, TokenCopyingEqualsTheReference) {
   const RunResult qk = run_attnscope(
       {"directions", source_path("examples/shakespeare-gpt2"), "--matrix", "qk", "--copying"});
   EXPECT_EQ(qk.exit_code, 2);
-  EXPECT_TRUE(contains(qk.err, "--copying: is of ov")) << qk.err;
+  EXPECT_TRUE(contains(qk.err, "--copying: requires --matrix ov")) << qk.err;
 }
 
 /// For the first two directions, on the text of the golden files.
@@ -140,8 +141,8 @@ TEST(Directions, TextCorrelationEqualsTheReference) {
     std::string model, layer, head, matrix, side;
     std::vector<double> hold;
   } cases[] = {{"shakespeare-gpt2", "0", "0", "qk", "key", {.9381432, .8832375}},
-               {"shakespeare-gpt2", "5", "4", "ov", "read", {.4817831, .3664355}},
-               {"shakespeare-llama", "0", "2", "ov", "read", {1, 1}},
+               {"shakespeare-gpt2", "5", "4", "ov", "input", {.4817831, .3664355}},
+               {"shakespeare-llama", "0", "2", "ov", "input", {1, 1}},
                {"shakespeare-llama", "3", "0", "qk", "query", {.7997709, .8848702}}};
   const TempFolder folder;
   for (const auto& [model, layer, head, matrix, side, hold] : cases) {
@@ -156,7 +157,7 @@ TEST(Directions, TextCorrelationEqualsTheReference) {
                 "--sequences", "2", "--length", "128"});
     std::size_t seen = 0;
     for (const json& row : rows) {
-      EXPECT_EQ(row["text_correlation"].is_null(), row["singular_vector"] == "write");
+      EXPECT_EQ(row["text_correlation"].is_null(), row["singular_vector"] == "output");
       if (row["singular_vector"] != side) continue;
       ++seen;
       const std::size_t at = row["direction"].get<std::size_t>() - 1;
@@ -282,19 +283,19 @@ TEST(InductionCircuit, IsFoundByAblation) {
   ASSERT_EQ(worth.size(), 4u);
 
   const json paths = report_of({"ablate", kInduction, "--induction", "--length", "60", "--receiver",
-                                "1," + std::to_string(best)})["rows"];
+                                "L1H" + std::to_string(best)})["rows"];
   std::map<std::int64_t, double> of_keys, of_queries;
   for (const json& row : paths) {
     EXPECT_TRUE(row["loss_increase"].is_null());
     EXPECT_NEAR(row["induction_before"].get<double>(), most, 1e-6);
     EXPECT_GE(row["write_change"].get<double>(), 0);
-    if (row["path"] == "value") {  // values do not affect the map
+    if (row["receiver_input"] == "v") {  // values do not affect the map
       EXPECT_NEAR(row["induction"].get<double>(), most, 1e-6);
       EXPECT_GT(row["write_change"].get<double>(), 0.01);
       continue;
     }
-    auto& side = row["path"] == "key" ? of_keys : of_queries;
-    side[row["head"].get<std::int64_t>()] = row["induction"].get<double>();
+    auto& of_input = row["receiver_input"] == "k" ? of_keys : of_queries;
+    of_input[row["head"].get<std::int64_t>()] = row["induction"].get<double>();
   }
   const auto lowest = std::min_element(of_keys.begin(), of_keys.end(),
                                        [](auto& a, auto& b) { return a.second < b.second; });

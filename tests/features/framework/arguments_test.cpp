@@ -45,7 +45,7 @@ TEST(TextsOf, RoundTripsValuesOfEveryType) {
   expect_same_texts("weights", {{"models", "a"}, {"bins", "80"}});
   expect_same_texts("matrix", {{"models", "a"}, {"layer", "0"}, {"matrix", "k"}});
   expect_same_texts("report",
-                    {{"models", "a"}, {"text", "a b"}, {"maps", "-1,3"}, {"out", "o.html"}});
+                    {{"models", "a"}, {"text", "a b"}, {"maps", "L-1H3"}, {"out", "o.html"}});
 }
 
 TEST(TextsOf, OmitsDefaultsAndMissingValues) {

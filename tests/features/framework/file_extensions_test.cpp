@@ -72,14 +72,14 @@ TEST_F(CliFileFormats, RejectsAnExtensionOfAnotherFormat) {
       {spectrum_, "--out", "rows.npy", {".csv or .json"}},
       {spectrum_, "--out", "rows.html", {".csv or .json"}},
       {spectrum_, "--out", "rows.parquet", {".csv or .json"}},
-      {spectrum_, "--out", "rows.csv.gz", {"a .gz file", ".csv or .json"}},
+      {spectrum_, "--out", "rows.csv.gz", {"unsupported file extension: .gz", ".csv or .json"}},
       {matrix_, "--out", "q.npz", {".npy, .csv or .json"}},
       {spectrum_, "--store", "rows.csv", {".sqlite, .sqlite3 or .db"}},
       {Words{"predict", model} + text, "--save", "run.npz", {".safetensors"}},
       {Words{"predict", model} + text, "--save", "run.json", {".safetensors"}},
       {Words{"attention", model} + text, "--maps", "m.npy", {".safetensors"}},
       {{"report", model}, "--out", "r.json", {".html or .htm"}},
-      {{"report", model}, "-o", "r.PDF", {".html or .htm", "a .pdf file"}},
+      {{"report", model}, "-o", "r.PDF", {".html or .htm", "unsupported file extension: .pdf"}},
       {{"serve", model}, "--store", "rows.json", {".sqlite"}},
   };
   for (const auto& [command, option, name, possible] : refusals) {

@@ -64,7 +64,7 @@ class InputsNotOverwritten : public testing::Test {
       fs::create_hard_link(file, other);
     }
     expect_refusal(command + Words{option, (of_folder ? folder : other).string()}, kUsage,
-                   {option, what, "name another file"});
+                   {option, what, "choose another file"});
     fs::remove(other);
     fs::remove_all(folder);
   }
@@ -112,9 +112,10 @@ TEST_F(InputsNotOverwritten, RejectsEveryInputAsAnyOutput) {
         if (input.type != ParameterType::file || input.use != FileUse::read) continue;
         if (input.positional) continue;
         if (exclude_each_other(command, input.name, output.name)) continue;
-        const std::string file = path(input.name == "layout"      ? "layout.json"
-                                      : input.name == "text_file" ? "book.txt"
-                                                                  : "tokens.bin");
+        const bool is_text = input.name == "text_file" || input.name == "calibration_file";
+        const std::string file = path(input.name == "layout" ? "layout.json"
+                                      : is_text              ? "book.txt"
+                                                             : "tokens.bin");
         Words with = {command.name, path("model"), flag_of(input.name), file};
         const bool needs_more =
             command.name == "matrix" || command.name == "diff" || command.name == "shrink";

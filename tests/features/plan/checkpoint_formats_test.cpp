@@ -168,7 +168,7 @@ TEST_F(PlanOfGguf, PlainWeightsKeepTheirDtype) {
         scratch_.write(name, read_file(data_path(std::string("gguf/") + name))).string();
     const std::string err =
         expect_written_as_planned(model, 32, {"--method", "mlp", "--keep", "0.9"});
-    EXPECT_FALSE(contains(err, "quantised weights")) << err;
+    EXPECT_FALSE(contains(err, "quantized weights")) << err;
     EXPECT_FALSE(written_dtypes(/*all=*/true).contains("BF16")) << name;
     EXPECT_FALSE(contains(read_file(path("out") + "/config.json"), "quantization_config"));
   }

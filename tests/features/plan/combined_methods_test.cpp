@@ -62,7 +62,7 @@ TEST_F(PlanCombinationSearch, UsesOnlyTheMethodsThatATargetNeeds) {
   const json cache = combined("kv-heads,mlp", "--kv-bytes", "0.5")["models"][0]["plan"];
   EXPECT_EQ(cache["method"], "kv-heads");
   EXPECT_EQ(cache["sizes"], json::array({1}));
-  const json loss = combined("width,kv-heads", "--max-perplexity", "+2%")["models"][0]["plan"];
+  const json loss = combined("mlp,kv-heads", "--max-perplexity", "+2%")["models"][0]["plan"];
   EXPECT_LT(loss["parameters_after"].get<double>(), loss["parameters_before"].get<double>());
   EXPECT_LE(loss["perplexity_after"].get<double>(), 1.02 * loss["perplexity_before"].get<double>());
 }
@@ -92,9 +92,9 @@ TEST_F(PlanCombination, RejectsMethodsThatCannotBeCombined) {
     EXPECT_EQ(run.exit_code, code) << run.err;
     EXPECT_TRUE(contains(run.err, says)) << run.err;
   };
-  expect({"--method", "width,ranks", "--keep", "0.5"}, 2, "ranks cannot be combined");
-  expect({"--method", "width,latent", "--keep", "0.5"}, 2, "latent is planned alone");
-  expect({"--method", "width,nothing", "--keep", "0.5"}, 2, "'nothing' is not a method");
+  expect({"--method", "mlp,low-rank", "--keep", "0.5"}, 2, "low-rank cannot be combined");
+  expect({"--method", "mlp,mla", "--keep", "0.5"}, 2, "mla cannot be combined");
+  expect({"--method", "mlp,nothing", "--keep", "0.5"}, 2, "'nothing' is not a method");
   expect({"--method", "hidden-size,mlp", "--set", "mlp=9"}, 2, "another method");
   expect({"--method", "kv-heads,heads", "--keep", "0.1"}, 6, "nearest");
   expect({"--method", "kv-heads,heads", "--keep", "1"}, 6, "requires no compression step");
@@ -105,6 +105,8 @@ TEST_F(PlanCombination, RejectsEditedPlansWithTheField) {
   ASSERT_EQ(plan["models"][0]["plan"]["method"], "hidden-size,mlp");
   json other = plan;
   other["schema"] = "attnscope/1";
+  expect_refused(other, "schema: is version attnscope/1, expected attnscope/2");
+  other["schema"] = 2;
   expect_refused(other, "schema: expected \"attnscope/2\"");
   other = plan;
   other["models"][0]["plan"]["sizes"] = {1};

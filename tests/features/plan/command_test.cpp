@@ -106,12 +106,12 @@ TEST_F(Plan, RejectsInvalidRequests) {
     EXPECT_TRUE(contains(run.err, says)) << run.err;
   };
   expect(plan(kPlanGpt2, {"--method", "heads", "--keep", "0.9"}), 5,
-         "supports layers, width, ranks");
+         "supports depth, mlp, low-rank");
   expect(plan(kPlanExample, {"--method", "mlp", "--keep", "0"}), 2,
          "a share greater than 0 and at most 1");
   expect(plan(kPlanExample, {"--method", "mlp", "--keep", "1.2"}), 2,
          "a share greater than 0 and at most 1");
-  expect(plan(kPlanExample, {"--method", "mlp", "--kv-bytes", "-1"}), 2, "a share above 0");
+  expect(plan(kPlanExample, {"--method", "mlp", "--kv-bytes", "-1"}), 2, "a share greater than 0");
   expect(plan(kPlanExample, {"--method", "mlp", "--keep", "0.05"}), 6, "nearest");
   expect(plan(kPlanExample, {"--method", "mlp", "--max-perplexity", "1.5"}), 6,
          "the original model");
@@ -121,21 +121,21 @@ TEST_F(Plan, RejectsInvalidRequests) {
   expect(plan(kPlanExample, {"--set", "heads=5"}), 2, "is not a possible size");
   expect(plan(kPlanExample, {"--method", "mlp", "--layers", "0", "--keep", "0.5"}), 2,
          "only with low-rank");
-  expect({"plan", kPlanExample}, 2, "is needed");
+  expect({"plan", kPlanExample}, 2, "missing calibration text");
   expect(plan(data_path("forward/llama"), {"--method", "mlp", "--keep", "0.5"}), 2,
          "pass token ids with --calibration-token-file");
 }
 
 TEST_F(Plan, ShrinkRejectsOtherModelsTextsAndPlans) {
   output_of(plan(kPlanExample, {"--method", "low-rank", "--keep", "0.8", "-o", path("plan.json")}));
-  output_of(plan(kPlanExample, {"--method", "mlp", "-o", path("menu.json")}));
+  output_of(plan(kPlanExample, {"--method", "mlp", "-o", path("comparison.json")}));
   const auto expect = [&](const Words& words, int code, const std::string& says) {
     const RunResult run = run_attnscope(words);
     EXPECT_EQ(run.exit_code, code) << run.err;
     EXPECT_TRUE(contains(run.err, says)) << run.err;
   };
   expect(shrink(kPlanGpt2, "plan.json", "out"), 4, "model_hash");
-  expect(shrink(kPlanExample, "menu.json", "out"), 2, "selects none");
+  expect(shrink(kPlanExample, "comparison.json", "out"), 2, "selects none");
   Words other = shrink(kPlanExample, "plan.json", "out");
   other[4] = scratch_.write("other.txt", verses() + verses() + "The end.").string();
   expect(other, 4, "belongs to another");

@@ -101,7 +101,7 @@ TEST_F(PlanOfEncoderDecoders, ScoresSelectedTargetTokens) {
   const std::string targets = scratch_.write("last_targets.txt", last_lines(targets_)).string();
   const Words at = {"--score-positions", "2-"};
   const json held = report_of(Words{"predict", path("t5") + ":decoder", "--text-file", sources,
-                                    "--calibration-target-file", targets, "--perplexity"} +
+                                    "--target-file", targets, "--perplexity"} +
                               at);
   for (const char* stack : {":encoder", ":decoder"}) {
     const json plan = report_of(with_texts(
@@ -188,7 +188,7 @@ TEST_F(PlanOfEncoderDecoders, RejectsInvalidRequests) {
   output_of(
       with_texts({"plan", t5 + ":encoder", "--set", "remove-layers=0", "-o", path("plan.json")}));
   expect(with_texts({"shrink", t5 + ":decoder", path("plan.json"), "-o", path("out")}), 2,
-         "not of this stack");
+         "the model and stack that the plan was made for");
   EXPECT_FALSE(fs::exists(path("out")));
 }
 

@@ -7,7 +7,8 @@ namespace {
 /// Rows of a depth plan, calibrated and measured on the text of the golden file.
 json layer_rows(const json& golden) {
   const TempFolder folder;
-  const Words text = windows_of(golden, folder);
+  Words text = windows_of(golden, folder);
+  text[1] = "--calibration-token-file";
   const RunResult run = run_attnscope(
       Words{"plan"} + text +
       Words{"--eval-file", text[2], "--set", "remove-layers=1", "--format", "json", "--quiet"});
@@ -34,7 +35,7 @@ TEST(PlanLayers, LossIncreasesEqualZeroAblationInTransformers) {
     for (const json& part : golden["ablate"]["zero"]) {
       if (part["component"] == "head") continue;
       const json& row = rows.at(part["layer"].get<std::size_t>());
-      const std::string field = part["component"].get<std::string>() + "_loss";
+      const std::string field = part["component"].get<std::string>() + "_loss_increase";
       expect_near(row.at(field), part["loss_increase"], 1e-5, 1e-4);
       ++compared;
     }

@@ -140,7 +140,7 @@ TEST_F(PlanNotFinite, ShrinkWritesTheMatrixUnchanged) {
   const RunResult run =
       run_attnscope(on_tokens({"shrink", model, path("edited.json"), "-o", path("other")}));
   EXPECT_EQ(run.exit_code, 4);
-  EXPECT_TRUE(contains(run.err, "0.gate: holds NaN or infinity")) << run.err;
+  EXPECT_TRUE(contains(run.err, "0.gate: contains NaN or infinity")) << run.err;
 }
 
 TEST_F(PlanNotFinite, RemovesTheFolderIfTheWrittenModelGivesNan) {

@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
                       FormToPlan{"heads", {"--method", "heads", "--keep", "0.95"}},
                       FormToPlan{"mla", {"--method", "mla", "--kv-bytes", "0.5"}},
                       FormToPlan{"low_rank", {"--method", "low-rank", "--keep", "0.7"}},
-                      FormToPlan{"combination", {"--method", "width,kv-heads", "--keep", "0.97"}}),
+                      FormToPlan{"combination", {"--method", "mlp,kv-heads", "--keep", "0.97"}}),
     [](const auto& form) { return form.param.name; });
 
 TEST_F(PlanOfBytes, HoldsForShards) {

@@ -60,7 +60,7 @@ TEST_F(PlanSizes, SizesAreMultiplesOfRound) {
     // Hidden: also a multiple of 6 heads.
     EXPECT_GT(eights + (form == "hidden-size" ? 24 : 8), any) << form;
   }
-  const json comparison = planned(kPlanExample, {"--method", "width,hidden", "--round", "32"});
+  const json comparison = planned(kPlanExample, {"--method", "mlp,hidden-size", "--round", "32"});
   EXPECT_GT(comparison["rows"].size(), 3u);
   for (const json& row : comparison["rows"])
     EXPECT_EQ(row["size"].get<int>() % 32, 0) << row.dump();

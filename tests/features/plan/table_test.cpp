@@ -74,15 +74,15 @@ TEST(PlanTable, ComparisonShowsSavingsCostAndLoading) {
   EXPECT_EQ(
       plan_table(report),
       kPlanTitle +
-          R"(method  description                parameters    KV bytes      FLOPs  perplexity       loads in transformers
-hidden  192 → 168                  2.31 M   90%   1,536  100%    90%   22.39    +1.0%  yes, LM head untied
-        192 → 96                   1.43 M   56%   1,536  100%    56%   28.40   +28.1%  yes, LM head untied
-latent  32 rotary + 32 latent + 1  2.78 M  109%     780   51%   109%   22.52    +1.6%  yes, as deepseek_v3
-layers  6 → 5 (without 2)          2.16 M   85%   1,280   83%    85%   24.05    +8.5%  yes
-ranks   42 matrices as factors     2.09 M   82%   1,536  100%    82%   22.10    -0.3%  no: factors need a custom runtime
+          R"(method       description                parameters    KV bytes      FLOPs  perplexity       loads in transformers
+hidden-size  192 → 168                  2.31 M   90%   1,536  100%    90%   22.39    +1.0%  yes, LM head untied
+             192 → 96                   1.43 M   56%   1,536  100%    56%   28.40   +28.1%  yes, LM head untied
+mla          32 rotary + 32 latent + 1  2.78 M  109%     780   51%   109%   22.52    +1.6%  yes, as deepseek_v3
+depth        6 → 5 (without 2)          2.16 M   85%   1,280   83%    85%   24.05    +8.5%  yes
+low-rank     42 matrices as factors     2.09 M   82%   1,536  100%    82%   22.10    -0.3%  no: factors need a custom runtime
 
 One method and size per row; no training. KV bytes: per token. FLOPs: per token, relative to the
-original model. Select with by and keep, kv_bytes or max_perplexity.
+original model. Select with method and keep, kv_bytes or max_perplexity.
 )");
 }
 
@@ -109,7 +109,7 @@ TEST(PlanTable, OneMethodShowsItsResult) {
   Report report = plan_report();
   report.models = {
       planned_model().add("plan", plan_of("mlp", "MLP 512 → 384", 2'116'032, 1536, 22.71, true))};
-  EXPECT_EQ(plan_table(report), kPlanTitle + R"(width                  MLP 512 → 384
+  EXPECT_EQ(plan_table(report), kPlanTitle + R"(mlp                    MLP 512 → 384
 parameters             2.12 M   83%
 KV bytes                1,536  100%
 FLOPs per token         4.5 M   90%
@@ -145,7 +145,7 @@ TEST(PlanTable, DepthPlanListsRemovedLayersAndTheirImportance) {
 influence: 1 − cosine(layer input, layer output). alone: loss increase (nats) without only this
 layer, attention or MLP. plan: kept, or removed in this order.
 
-layers                 6 → 4 (without 1-2)
+depth                  6 → 4 (without 1-2)
 parameters             1.77 M   69%
 KV bytes                1,024   67%
 FLOPs per token         4.5 M   90%
@@ -187,7 +187,7 @@ layer        q     down
 Rank of each matrix. %: of the maximum possible rank. full: not factored. Below, parameters are
 counted as factors.
 
-ranks                  3 matrices as factors
+low-rank               3 matrices as factors
 parameters             2.09 M   82%
 KV bytes                1,536  100%
 FLOPs per token         4.5 M   90%
@@ -210,7 +210,7 @@ TEST(PlanTable, ShrinkShowsWhatWasWrittenAndMeasured) {
   for (const char* change : {"kept", "cut", "cut", "replaced"}) {
     report.rows.push_back({{"model", "tiny"}, {"tensor", "a"}, {"change", change}});
   }
-  EXPECT_EQ(plan_table(report), R"(tiny  width, MLP 512 → 384
+  EXPECT_EQ(plan_table(report), R"(tiny  mlp, MLP 512 → 384
 
 folder      smaller
 tensors     2 cut, 1 kept, 1 replaced

@@ -124,7 +124,7 @@ TEST(CliPredict, ShowsHiddenStatesOfAModelWithoutAHead) {
 }
 
 TEST(CliPredict, PerplexityIsTheMeanOverWindows) {
-  const std::string text = read_file(source_path("examples/README.md"));
+  const std::string text = read_file(source_path("docs/site/book.txt")).substr(0, 6000);
   const json report = report_of({"predict", kShakespeare, "--text", text, "--perplexity"});
   double sum = 0;
   std::int64_t predicted = 0, next = 0;
@@ -205,7 +205,7 @@ TEST(CliPredict, StripsTerminalEscapes) {
 TEST(CliPredict, RejectsWhatCannotBeRun) {
   const Words gpt2 = {"predict", kShakespeare};
   expect_refusal(gpt2, 2, {"--text", "missing input text"});
-  expect_refusal(gpt2 + Words{"--text", ""}, 2, {"--text", "needs a value"});
+  expect_refusal(gpt2 + Words{"--text", ""}, 2, {"--text", "requires a value"});
   const TempFolder folder;
   const std::string empty = folder.write("empty.txt", "").string();
   expect_refusal(gpt2 + Words{"--text-file", empty}, 2, {empty, "is empty"});

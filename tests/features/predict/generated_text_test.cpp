@@ -116,7 +116,7 @@ TEST(CliGenerate, AnInterruptLeavesNoOutputInOtherFormats) {
 
 TEST(CliGenerate, RejectsMoreTextThanTheMemoryHolds) {
   expect_refusal(generate("1000000", {"--memory", "100M"}), 2,
-                 {"--generate", "keys and values of 1000001 tokens", "--memory"});
+                 {"--generate", "the KV cache for 1000001 tokens", "--memory"});
 }
 
 TEST(CliGenerate, NotesATextPastTheContext) {
@@ -131,7 +131,7 @@ TEST(CliGenerate, NotesATextPastTheContext) {
     EXPECT_EQ(run.exit_code, 0);
     EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
     EXPECT_TRUE(contains(run.err, "note: shakespeare-llama: the text has 257 tokens")) << run.err;
-    EXPECT_TRUE(contains(run.err, "context 256")) << run.err;
+    EXPECT_TRUE(contains(run.err, "the model's context is 256")) << run.err;
   }
 }
 

@@ -51,7 +51,7 @@ TEST_F(NamedToken, RejectsUnknownTextAndShowsItsTokens) {
         {"'be zzz' is 2 tokens in words, expected one token: 'be' (id 2), '[OTHER]' (id 0, "
          "unknown)"}}});
   expect_refusal({"lens", model_, "--prompts", prompts}, kBadFile,
-                 {"line 1: 'right': 'zzz' is unknown to the tokenizer of words"});
+                 {"line 1: 'correct': 'zzz' is unknown to the tokenizer of words"});
 }
 
 TEST_F(NamedToken, AnIdEqualsTheTokenOfItsText) {

@@ -150,10 +150,11 @@ TEST(CliReport, SkipsUnsupportedAnalysesWithAReason) {
   EXPECT_EQ(skipped.at("attention")["why"], "the model has no tokenizer");
   EXPECT_EQ(
       notes,
-      "attnscope: note: skipped analyses: attention, attention without first, maps of bert: no "
-      "tokenizer beside the model\n"
-      "attnscope: note: bert: what is written is not named: its output head transforms the "
-      "stream before it reads it\n");
+      "attnscope: note: skipped analyses: attention, attention excluding first, maps of bert: the "
+      "model has no tokenizer\n"
+      "attnscope: note: bert: no top tokens for output vectors: its LM head transforms the "
+      "residual "
+      "stream before the unembedding\n");
   EXPECT_GT(page.part("spectrum")["rows"].size(), 0U);
   EXPECT_GT(page.part("induction")["rows"].size(), 0U) << "its tokens are ids";
 }
@@ -169,7 +170,7 @@ TEST(CliReport, ShowsWeightsWithoutTensorsOfTheForwardPass) {
   for (const char* part : {"attention", "attention_excluding_first", "maps", "induction"}) {
     const json missing = page.left_out_of("model")[part];
     EXPECT_TRUE(contains(missing["why"].get<std::string>(), "norm")) << missing;
-    EXPECT_EQ(missing["command"], nullptr) << "nothing brings it";
+    EXPECT_EQ(missing["command"], nullptr) << "no command computes it";
   }
   EXPECT_TRUE(contains(notes, "norm")) << notes;
 }
@@ -200,8 +201,8 @@ TEST(CliReport, LongTextsKeepSmallMapsAndNameTheCommandForFullOnes) {
   bool wanted = false;
   for (const json& map : page.results["maps"]) {
     EXPECT_EQ(map["tokens"], 256);
-    if (map["singular_vector"] == 64) continue;
-    EXPECT_EQ(map["singular_vector"], 256);
+    if (map["side"] == 64) continue;
+    EXPECT_EQ(map["side"], 256);
     ++whole;
     wanted = wanted || (map["layer"] == 2 && map["head"] == 3);
   }
@@ -212,7 +213,7 @@ TEST(CliReport, LongTextsKeepSmallMapsAndNameTheCommandForFullOnes) {
   for (const char* model : {"shakespeare-gpt2", "shakespeare-llama"}) {
     const json missing = page.left_out_of(model)["maps"];
     EXPECT_TRUE(contains(missing["why"].get<std::string>(), "reduced size")) << missing;
-    EXPECT_TRUE(contains(missing["command"].get<std::string>(), "--maps 0,")) << missing;
+    EXPECT_TRUE(contains(missing["command"].get<std::string>(), "--maps L0H")) << missing;
     EXPECT_TRUE(contains(notes, std::string("maps of ") + model)) << notes;
   }
 }

@@ -66,10 +66,10 @@ TEST(ScoredReport, SectionsUseTheSameLines) {
   const Words report = {llama_with_words(model), "--text-file", file,     "--lines",
                         "--plan-text",           file,          "--quiet"};
   const ReportPage page = report_page(folder, report + Words{"--score-positions", "last"});
-  for (const char* id : {"attention", "lens", "ablate", "read", "plan"}) {
+  for (const char* id : {"attention", "lens", "ablate", "directions", "plan"}) {
     const json part = page.part(id);
     EXPECT_EQ(part["parameters"]["lines"], true) << id;
-    if (id == std::string("read")) continue;
+    if (id == std::string("directions")) continue;
     EXPECT_EQ(part["parameters"]["score_positions"], "last") << id;
   }
   EXPECT_EQ(page.part("lens")["rows"].back()["predicted"], 40);

@@ -55,14 +55,16 @@ TEST(CliReportText, MeasuresTextCorrelationOnAGivenTextOnly) {
   const std::string model = model_of_words(folder, "m", known_words());
   std::string notes;
   const ReportPage usual = report_page(folder, {model}, &notes);
-  for (const json& row : usual.part("read")["rows"]) EXPECT_FALSE(row.contains("text_correlation"));
+  for (const json& row : usual.part("directions")["rows"]) {
+    EXPECT_FALSE(row.contains("text_correlation"));
+  }
   const std::string text = "Alice was very tired of sitting by the bank , and to get";
   const ReportPage given = report_page(folder, {model, "--text", text}, &notes);
-  const json read = given.part("read");
-  EXPECT_TRUE(contains(read["again"].get<std::string>(), "--text \"Alice was very"));
-  ASSERT_FALSE(read["rows"].empty());
-  for (const json& row : read["rows"]) {
-    EXPECT_EQ(row["text_correlation"].is_number(), row["singular_vector"] == "read") << row;
+  const json directions = given.part("directions");
+  EXPECT_TRUE(contains(directions["again"].get<std::string>(), "--text \"Alice was very"));
+  ASSERT_FALSE(directions["rows"].empty());
+  for (const json& row : directions["rows"]) {
+    EXPECT_EQ(row["text_correlation"].is_number(), row["singular_vector"] == "input") << row;
   }
   EXPECT_EQ(given.results["skipped"], json::array());
 }
@@ -148,7 +150,7 @@ TEST(CliReportText, AServedPageShowsTheNotesToo) {
   EXPECT_EQ(job["state"], "done") << "one model can be run: " << job;
   const json results = server.get("/api/results");
   ASSERT_EQ(results["reports"].size(), 4u)
-      << "attention, what each layer would foretell, token by token, and what parts are worth";
+      << "attention, logit lens, tokens of the lens, and ablation";
   EXPECT_TRUE(contains(results["reports"][0]["notes"].dump(), "2 of 3 tokens are unknown"));
   EXPECT_TRUE(contains(results["skipped"].dump(), "tokenizer")) << results["skipped"];
   // Another text replaces the skipped entries, too.

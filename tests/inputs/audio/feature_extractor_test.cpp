@@ -66,7 +66,7 @@ TEST(AudioPreparation, RejectsOtherAudioFiles) {
     const char* says;
   } cases[] = {
       {"", ErrorKind::format, "is empty"},
-      {"RIFX....WAVE", ErrorKind::format, "no WAV"},
+      {"RIFX....WAVE", ErrorKind::format, "is not a WAV file"},
       {wave.substr(0, 30), ErrorKind::format, "is truncated"},
       {wave.substr(0, wave.size() - 9), ErrorKind::format, "is truncated"},
       {wave.substr(0, 36), ErrorKind::format, "contains no samples"},

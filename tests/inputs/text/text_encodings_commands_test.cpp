@@ -42,8 +42,8 @@ TEST_F(TextEncodings, AByteOrderMarkChangesNothing) {
   std::string long_text;
   for (int line = 0; line < 60; ++line) long_text += "To be, or not to be: that is\n";
   const auto [held_out, marked_held_out] = both_of("held.txt", long_text);
-  const Words plan = {"plan",    gpt2_,     "--text-file", held_out, "--set",
-                      "mlp=500", "--quiet", "--format",    "json",   "--eval-file"};
+  const Words plan = {"plan",    gpt2_,     "--calibration-file", held_out, "--set",
+                      "mlp=500", "--quiet", "--format",           "json",   "--eval-file"};
   EXPECT_EQ(output_of(plan + Words{marked_held_out}), output_of(plan + Words{held_out}));
 }
 
@@ -66,13 +66,14 @@ TEST_F(TextEncodings, NamesOtherEncodings) {
   const std::string bare = folder_.write("b.txt", "T\0o\0 \0b\0e\0"s).string();
   const std::string utf32 = folder_.write("c.txt", "\xFF\xFE\0\0T\0\0\0"s).string();
   const Words predict = {"predict", gpt2_, "--text-file"};
+  const Words is_utf16 = {utf16 + ": the text is UTF-16, expected UTF-8"};
   expect_refusals(
       kBadFile,
-      {{"text", predict + Words{utf16}, {utf16 + ": the text is UTF-16, expected UTF-8"}},
+      {{"text", predict + Words{utf16}, is_utf16},
        {"no mark", predict + Words{bare}, {bare + ": the text is UTF-16LE, expected UTF-8"}},
        {"UTF-32", predict + Words{utf32}, {utf32 + ": the text is UTF-32, expected UTF-8"}},
-       {"prompts", {"lens", gpt2_, "--prompts", utf16}, {utf16 + ": is UTF-16 text"}},
-       {"layout", {"info", gpt2_, "--layout", utf16}, {utf16 + ": is UTF-16 text"}},
+       {"prompts", {"lens", gpt2_, "--prompts", utf16}, is_utf16},
+       {"layout", {"info", gpt2_, "--layout", utf16}, is_utf16},
        {"report", {"report", gpt2_, "--text-file", bare, "-o", path("r.html")}, {"UTF-16LE"}}});
 }
 
@@ -82,12 +83,13 @@ TEST_F(TextEncodings, RejectsDevicesBeforeReadingThem) {
   for (const char* device : {"/dev/zero", "/dev/urandom"}) {
     const Words said = {std::string(device) + ": is a device, expected a file or a pipe"};
     expect_refusals(
-        kIo, {{"text", {"predict", gpt2_, "--text-file", device}, said},
-              {"prompts", {"lens", gpt2_, "--prompts", device}, said},
-              {"held out",
-               {"plan", gpt2_, "--text-file", text, "--eval-file", device, "--set", "mlp=500"},
-               said},
-              {"report", {"report", gpt2_, "--text-file", device, "-o", path("r.html")}, said}});
+        kIo,
+        {{"text", {"predict", gpt2_, "--text-file", device}, said},
+         {"prompts", {"lens", gpt2_, "--prompts", device}, said},
+         {"held out",
+          {"plan", gpt2_, "--calibration-file", text, "--eval-file", device, "--set", "mlp=500"},
+          said},
+         {"report", {"report", gpt2_, "--text-file", device, "-o", path("r.html")}, said}});
   }
   EXPECT_FALSE(fs::exists(path("r.html")));
 }

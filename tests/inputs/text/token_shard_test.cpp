@@ -79,7 +79,7 @@ TEST(TokenShard, RejectsMalformedFiles) {
       {"big-endian", shard_of({.magic = 0x48DA3401}, {}), "magic number is 1222259713"},
       {"version 2", shard_of({.version = 2}, {}), "of version 2, expected 1"},
       {"version of 32-bit tokens", shard_of({.version = 7}, {}), "of version 7, expected 1"},
-      {"negative count", shard_of({.count = -1}, {}), "says -1 tokens"},
+      {"negative count", shard_of({.count = -1}, {}), "specifies -1 tokens"},
       {"cut", audio.substr(0, audio.size() - 2),
        "4 bytes of tokens, but its header specifies 3 tokens"},
       {"cut within a token", audio.substr(0, audio.size() - 1), "5 bytes of tokens"},

@@ -38,7 +38,7 @@ TEST(TokenWindows, ReportHowManyThereAre) {
   } refusals[] = {
       {8,
        {.sequences = 3, .length = 3},
-       "f: has 8 tokens, enough for 2 sequences of 3, not for the 3 of sequences"},
+       "f: has 8 tokens, enough for 2 sequences of 3, not for the 3 required by sequences"},
       {5, {.sequences = 3, .length = 3}, "has 5 tokens, enough for 1 sequence of 3, not for the 3"},
       {5, {.sequences = 4, .length = 3, .sample = 1}, "enough for 3 sequences of 3, not for the 4"},
       {2,

@@ -190,7 +190,7 @@ TEST(Tokenizer, ReportsErrorsInOldFiles) {
       {"wrong flag", "vocab.txt", "a\n", "tokenizer_config.json", R"({"do_lower_case": "yes"})",
        "'do_lower_case' is neither true nor false"},
       {"wrong token", "vocab.txt", "a\n", "tokenizer_config.json", R"({"mask_token": 7})",
-       "'mask_token' is neither a text nor"},
+       "'mask_token' is neither a string nor"},
       {"no object", "vocab.txt", "a\n", "special_tokens_map.json", "[]",
        "map.json: is not a JSON object"},
   };

@@ -116,7 +116,7 @@ TEST(LayerShapes, RejectsContradictions) {
        "layer 3 cannot reuse the keys and values of layer 1, whose heads have another shape"},
       {{{"intermediate_size", {8, 8}}}, "'intermediate_size' lists 2 of 4 layers"},
       {{{"per_layer_config", {{"4", {{"head_dim", 4}}}}}}, "not a layer from 0 to 3"},
-      {{{"per_layer_config", {{"x", {{"head_dim", 4}}}}}}, "names 'x'"},
+      {{{"per_layer_config", {{"x", {{"head_dim", 4}}}}}}, "contains 'x', which is not a layer"},
       {{{"per_layer_config", {{"1", 4}}}}, "'per_layer_config' does not contain objects"},
       {{{"per_layer_config", {{"1", {{"num_key_value_heads", 3}}}}}},
        "4 heads are not a multiple of 3 key/value heads"},
@@ -152,7 +152,7 @@ TEST(LayerShapes, ALayoutFileDescribesThemToo) {
       {{{"layers", {1}}, {"head_dim", 5}, {"keys_and_values_of", 0}}, "have another shape"},
       {{{"layers", {1, 2}}, {"keys_and_values_of", 1}}, "which is not an earlier layer"},
       {{{"layers", {1}}, {"value_dim", 1}, {"values_are_keys", true}}, "of the same size as keys"},
-      {{{"layers", {1}}, {"width", 1}}, "'width'"}};
+      {{{"layers", {1}}, {"hidden_size", 1}}, "'hidden_size'"}};
   for (const auto& [entry, said] : wrong) {
     layout["layer_shapes"] = json::array({entry});
     EXPECT_ERROR_SAYING(ErrorKind::format, parse_layout(layout.dump(), "layout.json"), said);

@@ -165,11 +165,11 @@ json layout_with_mla() {
   }
   return {{"schema", "attnscope-layout/1"},
           {"layers", 1},
-          {"width", 32},
+          {"hidden_size", 32},
           {"heads", 4},
           {"head_dim", 10},
           {"value_dim", 5},
-          {"latent", {{"query_rank", 10}, {"rank", 9}, {"rotary_dim", 4}}},
+          {"latent", {{"q_lora_rank", 10}, {"kv_lora_rank", 9}, {"rotary_dim", 4}}},
           {"weights", weights}};
 }
 
@@ -181,14 +181,15 @@ TEST(MlaConfig, LayoutFilesDescribeMla) {
   const struct {
     std::string_view patch, said;
   } faults[] = {
-      {R"({"latent":{"rank":null}})", "latent: has no 'rank'"},
-      {R"({"latent":{"rank":0}})", "latent: 'rank' is not a whole number from 1"},
-      {R"({"latent":{"rank":1000000000}})", "the limit of 1000000000"},
+      {R"({"latent":{"kv_lora_rank":null}})", "latent: has no 'kv_lora_rank'"},
+      {R"({"latent":{"kv_lora_rank":0}})", "latent: 'kv_lora_rank' is not a whole number from 1"},
+      {R"({"latent":{"kv_lora_rank":1000000000}})", "the limit of 1000000000"},
       {R"({"latent":{"rotary_dim":3}})", "'rotary_dim' is not an even number below 'head_dim'"},
       {R"({"latent":{"rotary_dim":10}})", "'rotary_dim' is not an even number below 'head_dim'"},
-      {R"({"latent":{"ranks":2}})", "unknown field 'ranks' (did you mean 'rank'?)"},
+      {R"({"latent":{"kv_lora_ranks":2}})",
+       "unknown field 'kv_lora_ranks' (did you mean 'kv_lora_rank'?)"},
       {R"({"latent":{"epsilon":-1}})", "'epsilon' is not a non-negative number"},
-      {R"({"latent":{"query_rank":null}})", "'q_a' requires a 'latent' with a 'query_rank'"},
+      {R"({"latent":{"q_lora_rank":null}})", "'q_a' requires a 'latent' with a 'q_lora_rank'"},
       {R"({"latent":null})", "requires a 'latent'"},
       {R"({"kv_heads":2})", "latent: requires as many 'kv_heads' as 'heads'"},
       {R"({"weights":[{"role":"k","tensor":"k"}]})", "'k' is computed from a latent"},

@@ -261,8 +261,8 @@ TEST(Config, RejectsNanAndInfinityAsSettings) {
   } settings[] = {
       {"hidden_size", "Infinity", "'hidden_size' is Infinity, expected a whole number"},
       {"num_hidden_layers", "NaN", "'num_hidden_layers' is NaN, expected a whole number"},
-      {"rms_norm_eps", "NaN", "'rms_norm_eps' is NaN, expected a number"},
-      {"rms_norm_eps", "-Infinity", "'rms_norm_eps' is -Infinity, expected a number"},
+      {"rms_norm_eps", "NaN", "'rms_norm_eps' is NaN, expected a non-negative number"},
+      {"rms_norm_eps", "-Infinity", "'rms_norm_eps' is -Infinity, expected a non-negative number"},
       {"rope_theta", "Infinity", "'rope_theta' is Infinity, expected a positive number"},
   };
   for (const auto& setting : settings) {

@@ -173,7 +173,7 @@ TEST_F(Layouts, NamesErrors) {
 
   layout = stacked_layout();
   layout["weights"][0]["role"] = "up";
-  expect_refused(layout, {"weights[0]", "'mlp_width'"});
+  expect_refused(layout, {"weights[0]", "'intermediate_size'"});
 
   folder_.write("layout.json", "{");
   expect_refusal({"info", stacked_, "--layout", (folder_.path() / "layout.json").string()}, 4,

@@ -15,9 +15,12 @@ namespace {
 using nlohmann::json;
 
 json running_layout() {
-  json layout = {
-      {"schema", "attnscope-layout/1"}, {"layers", 2}, {"hidden_size", 32}, {"heads", 4}, {"head_dim", 8},
-      {"intermediate_size", 56}};
+  json layout = {{"schema", "attnscope-layout/1"},
+                 {"layers", 2},
+                 {"hidden_size", 32},
+                 {"heads", 4},
+                 {"head_dim", 8},
+                 {"intermediate_size", 56}};
   layout["weights"] = {{{"role", "up"}, {"tensor", "up"}}};
   layout["embedding"] = {{"tokens", "wte"}};
   layout["norms"] = {{"epsilon", 1e-5}, {"attention_input", "ln_1"}, {"last", "ln_f"}};
@@ -73,7 +76,7 @@ TEST(LayoutForward, DescribesNormsAndRotationOfHeads) {
   layout["norms"]["head_axis"] = "each_head";
   layout["norms"]["after_rotation"] = true;
   layout["attention"] = {{"clip", 3}, {"temperature", {{"growth", 0.25}, {"period", 10}}}};
-  layout["rope"] = {{"dimensions", 6}, {"pairs", "neighbours"}, {"layers", {1}}};
+  layout["rope"] = {{"dimensions", 6}, {"pairs", "neighbors"}, {"layers", {1}}};
   layout["multipliers"] = {{"embedding", 12}, {"branches", 0.5}, {"logits", 0.25}};
   const ModelSpec spec = parse_layout(layout.dump(), "layout.json");
   EXPECT_EQ(spec.not_run, "");
@@ -178,10 +181,10 @@ TEST(LayoutForward, RejectsMalformedFields) {
       {R"({"attention":{"disentangled":{"table":"t","key":"k"}}})", "'p2c' requires a 'query'"},
       {R"({"convolution":{"tensor":"t","norm":"n"}})", "convolution: has no 'kernel'"},
       {R"({"embedding":{"dropped_token":-1}})", "'dropped_token' is not a whole number"},
-      {R"({"rope":{"theta":"1e4"}})", "rope: 'theta' is not a number"},
+      {R"({"rope":{"theta":"1e4"}})", "rope: 'theta' is not a non-negative number"},
       {R"({"rope":{"fraction":1.5}})", "rope: 'fraction' is more than 1"},
       {R"({"rope":{"dimensions":9}})", "rope: 'dimensions' exceeds the head dimension"},
-      {R"({"rope":{"pairs":"thirds"}})", "'pairs' is 'thirds' (choices: halves, neighbours)"},
+      {R"({"rope":{"pairs":"thirds"}})", "'pairs' is 'thirds' (choices: halves, neighbors)"},
       {R"({"rope":{"layers":[2]}})", "not a layer from 0 to 1"},
       {R"({"norms":{"head_axis":"heads"}})", "(choices: head, each_head, all_heads)"},
       {R"({"attention":{"temperature":{"growth":1}}})", "temperature: has no 'period'"},
@@ -202,10 +205,10 @@ TEST(LayoutForward, RejectsMalformedFields) {
       {R"({"parallel":true,"norms":{"mlp_output":"n"}})",
        "'parallel' adds the outputs of attention and MLP together, which excludes 'mlp_output'"},
       {R"({"parallel":true,"norms":{"attention_sum":"n"}})", "excludes 'attention_sum' of 'norms'"},
-      {R"({"parallel":true,"norms":{"mlp_sum":"n"}})", "no 'mlp_sum' of 'norms'"},
+      {R"({"parallel":true,"norms":{"mlp_sum":"n"}})", "excludes 'mlp_sum' of 'norms'"},
       {R"({"mlp":0})", "'mlp' is not true or false"},
-      {R"({"mlp":false})", "'mlp' is false, but 'mlp_width' describes an MLP"},
-      {R"({"mlp":false,"intermediate_size":null})", "an MLP matrix requires 'mlp_width'"},
+      {R"({"mlp":false})", "'mlp' is false, but 'intermediate_size' describes an MLP"},
+      {R"({"mlp":false,"intermediate_size":null})", "an MLP matrix requires 'intermediate_size'"},
       {R"({"mlp":true,"norms":null,"activation":null})", "'mlp' requires 'norms'"},
   };
   for (const auto& [patch, said] : patches) {

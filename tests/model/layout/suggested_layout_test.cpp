@@ -102,7 +102,7 @@ TEST(LayoutOffer, SupportsWeightsOnlyIfTheConfigIsNotUnderstood) {
       {"llama", R"({"hidden_act": "novel"})", "activation 'novel' is not known"},
       {"llama", R"({"architectures": null})", "neither 'architectures' nor 'is_causal'"},
       {"llama", R"({"architectures": ["NovelForMaskedLM"], "is_decoder": true})", "'is_decoder'"},
-      {"llama", R"({"rms_norm_eps": null})", "says nothing of 'rms_norm_eps'"},
+      {"llama", R"({"rms_norm_eps": null})", "does not specify 'rms_norm_eps'"},
       {"llama", R"({"embedding_multiplier": 2})", "'attention_multiplier' is missing"},
       {"llama", R"({"attention_bias": true})", "'attention_bias' is true"},
       {"llama", R"({"num_hidden_layers": 1})", "have no role in the layout"},

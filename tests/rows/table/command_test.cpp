@@ -112,9 +112,9 @@ TEST(CliTable, EndsWithALegend) {
     Words command;
     Words said;
   } cases[] = {
-      {{"spectrum", llama, "--energy", "0.8"}, {"0.8", "Singular values", "rank"}},
-      {{"spectrum", llama, "--tensor", "lm_head.weight"}, {"0.99", "Singular values", "rank"}},
-      {{"spectrum", llama, "--mla"}, {"DeepSeek-V2", "energy", "null"}},
+      {{"spectrum", llama, "--energy", "0.8"}, {"0.8", "singular values", "rank"}},
+      {{"spectrum", llama, "--tensor", "lm_head.weight"}, {"0.99", "singular values", "rank"}},
+      {{"spectrum", llama, "--mla"}, {"DeepSeek-V2", "energy", "random"}},
       {{"info", llama}, {"Shapes", "stored"}},
       {{"matrix", llama, "--layer", "0", "--matrix", "q"}, {"rows are outputs"}},
   };
@@ -134,16 +134,16 @@ TEST(CliTable, ShowsTheMaximumPossibleRankAndTheRandomBaseline) {
                          "0.5,0.9",  "--matrix",         "q,k,down,qk"};
   const std::string table = output_of(command);
   const json report = report_of(command);
-  Words of = {"of"}, null = {"null"};  // the maximum possible rank, once for all thresholds
+  Words of = {"of"}, random = {"random"};  // the maximum possible rank, once for all thresholds
   for (const char* matrix : {"q", "k", "down", "qk"}) {
     const json row = find_row(report["rows"], 0, matrix, nullptr);
     of.push_back(row["max_possible_rank"].dump());
     for (const char* threshold : {"0.5", "0.9"}) {
-      null.push_back(row["random_energy_rank"][threshold].dump());
+      random.push_back(row["random_energy_rank"][threshold].dump());
     }
   }
   EXPECT_EQ(line_with(table, "of"), of);
-  EXPECT_EQ(line_with(table, "null"), null);
+  EXPECT_EQ(line_with(table, "random"), random);
 }
 
 TEST(CliTable, ShowsTheEnergyKeptAtRanks) {

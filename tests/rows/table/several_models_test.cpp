@@ -78,9 +78,10 @@ TEST(CliTable, InfoPutsSeveralModelsSideBySide) {
   const std::string table = output_of({"info", data_path("llama"), data_path("bert")});
   EXPECT_EQ(line_with(table, "architecture"), (Words{"architecture", "llama", "bert"}));
   EXPECT_EQ(line_with(table, "layers"), (Words{"layers", "2", "2"}));
-  EXPECT_EQ(line_with(table, "width"), (Words{"width", "32", "32"}));
+  EXPECT_EQ(line_with(table, "hidden"), (Words{"hidden", "size", "32", "32"}));
   // One table: tensors are listed only for a single model.
-  EXPECT_FALSE(contains(table, "tensors of")) << table;
+  EXPECT_FALSE(contains(table, "tensors of llama")) << table;
+  EXPECT_FALSE(contains(table, "tensors of bert")) << table;
   EXPECT_TRUE(contains(legend_of(table), "csv")) << table;
   EXPECT_TRUE(contains(output_of({"info", data_path("bert")}), "tensors of bert"));
 }

@@ -750,11 +750,11 @@ export interface LensRow {
    * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** Layer of the state, from 0. */
+  /** layer of the residual-stream state, from 0 */
   layer: number;
   /**
-   * Where the residual stream is read. resid_pre: before the layer. resid_mid: after its attention. resid_mid_cross: after its cross-
-   * attention. resid_post: after the last layer.
+   * point in the residual stream. resid_pre: before the layer. resid_mid: after its attention. resid_mid_cross: after its cross-attention.
+   * resid_post: after the last layer.
    */
   state: "resid_pre" | "resid_mid" | "resid_mid_cross" | "resid_post";
   /** number of positions over which entropy, kl and agreement are averaged */
@@ -785,11 +785,11 @@ export interface LensGridRow {
    * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
    */
   stack?: string;
-  /** Layer of the state, from 0. */
+  /** layer of the residual-stream state, from 0 */
   layer: number;
   /**
-   * Where the residual stream is read. resid_pre: before the layer. resid_mid: after its attention. resid_mid_cross: after its cross-
-   * attention. resid_post: after the last layer.
+   * point in the residual stream. resid_pre: before the layer. resid_mid: after its attention. resid_mid_cross: after its cross-attention.
+   * resid_post: after the last layer.
    */
   state: "resid_pre" | "resid_mid" | "resid_mid_cross" | "resid_post";
   /** position of the token in the text, from 0 */

@@ -22,7 +22,8 @@ const kTimesNoise = 1.2;
 export const claim: Claim = {
   sentence: "`… heads have a mostly positive (negative) OV circuit`",
   guard:
-    `score beyond ±${kLeast} and beyond ${kTimesNoise} times the largest score of as many random heads of the same rank. Not shown if the ` +
+    `score beyond ±${kLeast} and beyond ${kTimesNoise} times the largest score of as many random heads of the same rank. Not shown if ` +
+    "the " +
     "effect was measured on a text, nor for models without logits of the attended token (encoders without an LM head, images, audio, " +
     "cross-attention)",
   chance: "random heads: standard deviation 1.5 / d, and the largest of as many heads",

@@ -349,7 +349,7 @@ PlanText plan_text(const Arguments& arguments, const Session& session, const Mod
   if (!shard && !arguments.given("calibration_file")) {
     throw Error(ErrorKind::usage, {.parameter = "calibration_file",
                                    .problem = "missing calibration text",
-                                   .hint = "pass {calibration_file} or {token_file}"});
+                                   .hint = "pass {calibration_file} or {calibration_token_file}"});
   }
   const std::string path = arguments.text(shard ? "calibration_token_file" : "calibration_file");
   TokenIds tokens;  // empty if they are examples

@@ -51,18 +51,19 @@ bool has_ending(const std::string& path, std::string_view ending) {
 }  // namespace
 
 Parameters example_parameters() {
-  return {{.name = "lines",
-           .type = flag,
-           .group = OptionGroup::input,
-           .help = "treat each line as a separate example; no window crosses lines"},
-          {.name = "score_positions",
-           .type = text,
-           .group = OptionGroup::input,
-           .help = "predicted tokens that count in losses and means, by position from 0 in each "
-                   "example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per "
-                   "example; or boolean .npy)",
-           .metavariable = "POSITIONS",
-           .default_words = "all"}};
+  return {
+      {.name = "lines",
+       .type = flag,
+       .group = OptionGroup::input,
+       .help = "treat each line as a separate example; no window crosses lines"},
+      {.name = "score_positions",
+       .type = text,
+       .group = OptionGroup::input,
+       .help = "predicted tokens that count in losses and means, by position from 0: last, 10-, "
+               "3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a "
+               "boolean .npy.",
+       .metavariable = "POSITIONS",
+       .default_words = "all"}};
 }
 
 std::vector<Exclusion> example_exclusions(bool with_windows) {

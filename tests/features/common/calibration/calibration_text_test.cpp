@@ -12,7 +12,8 @@ class PlanTexts : public PlanCase {
   }
 
   RunResult run_plan(const std::string& text, const Words& more) const {
-    const RunResult run = run_attnscope(Words{"plan", kPlanExample, "--text-file", text} + more);
+    const RunResult run =
+        run_attnscope(Words{"plan", kPlanExample, "--calibration-file", text} + more);
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return run;
   }
@@ -23,7 +24,8 @@ const Words kToWidth = {"--set", "mlp=500", "--format", "json"};
 TEST_F(PlanTexts, RunsAndNotesATextShorterThanOneWindow) {
   const RunResult run = run_plan(text_of("short.txt", 300), kToWidth);
   EXPECT_EQ(json::parse(run.out)["parameters"]["sequences"], 1);
-  const std::string before = "the text has ", after = " tokens, fewer than the 512 inputs";
+  const std::string before = "the calibration text has ",
+                    after = " tokens, fewer than the 512 inputs";
   const std::size_t begin = run.err.find(before), end = run.err.find(after);
   ASSERT_TRUE(begin < end && end != std::string::npos) << run.err;
   const int tokens = std::stoi(run.err.substr(begin + before.size()));
@@ -54,7 +56,7 @@ TEST_F(PlanTexts, ThatAreFittedToAreNotHeldOut) {
 /// Evaluation windows have the model's context length even if the calibration text is shorter.
 TEST_F(PlanTexts, AcceptsAShortCalibrationTextWithALongEvaluationText) {
   const std::string brief = text_of("brief.txt", 400), longer = text_of("longer.txt", 4000);
-  const Words texts = {"--text-file", brief, "--eval-file", longer, "--quiet"};
+  const Words texts = {"--calibration-file", brief, "--eval-file", longer, "--quiet"};
   for (const Words& target : {Words{"--set", "mlp=500"}, Words{"--set", "low-rank=0.q:20,3.up:40"},
                               Words{"--set", "remove-layers=2"}}) {
     SCOPED_TRACE(target.back());
@@ -65,7 +67,7 @@ TEST_F(PlanTexts, AcceptsAShortCalibrationTextWithALongEvaluationText) {
         Words{"shrink", kPlanExample, path("plan.json"), "-o", path("out"), "--format", "json"} +
         texts);
     ASSERT_EQ(run.exit_code, 0) << run.err;
-    const json made = json::parse(run.out)["models"][0]["shrunk"];
+    const json made = json::parse(run.out)["models"][0]["compressed"];
     EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4);
   }
 }
@@ -73,19 +75,20 @@ TEST_F(PlanTexts, AcceptsAShortCalibrationTextWithALongEvaluationText) {
 /// The same for a text whose last tenth is held out for evaluation.
 TEST_F(PlanTexts, MeasuresAShortTextAsPlanned) {
   const std::string brief = text_of("brief.txt", 400);
-  const Words texts = {"--text-file", brief, "--quiet"};
+  const Words texts = {"--calibration-file", brief, "--quiet"};
   output_of(Words{"plan", kPlanExample, "--set", "mlp=500", "-o", path("plan.json")} + texts);
   const json plan = json::parse(read_file(path("plan.json")))["models"][0]["plan"];
   const json made = json::parse(output_of(
       Words{"shrink", kPlanExample, path("plan.json"), "-o", path("out"), "--format", "json"} +
-      texts))["models"][0]["shrunk"];
+      texts))["models"][0]["compressed"];
   EXPECT_NEAR(made["mean_nll"].get<double>(), plan["mean_nll_after"].get<double>(), 1e-4);
 }
 
 TEST_F(PlanTexts, RejectsTextsWithoutTokens) {
   for (const std::size_t characters : {0u, 1u}) {
     const RunResult run = run_attnscope(
-        Words{"plan", kPlanExample, "--text-file", text_of("none.txt", characters)} + kToWidth);
+        Words{"plan", kPlanExample, "--calibration-file", text_of("none.txt", characters)} +
+        kToWidth);
     EXPECT_EQ(run.exit_code, kUsage) << run.err;
     EXPECT_TRUE(contains(run.err, "is too short for calibration and evaluation") ||
                 contains(run.err, "is empty"))

@@ -83,7 +83,8 @@ TEST(ExpertsMethod, RejectsInvalidExpertNumbers) {
   choice.kept.front().back() = 99;
   EXPECT_ERROR_SAYING(ErrorKind::format, without_others(model, choice), "different numbers");
   choice.kept.pop_back();
-  EXPECT_ERROR_SAYING(ErrorKind::format, without_others(model, choice), "not one list");
+  EXPECT_ERROR_SAYING(ErrorKind::format, without_others(model, choice),
+                      "expected one list per layer");
   EXPECT_NE(why_not(experts_model("llama"), choice.method), "");
   EXPECT_EQ(choice.method->sizes(model).back(), model.spec().layers.front().experts->chosen);
 }

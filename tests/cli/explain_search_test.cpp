@@ -1,0 +1,82 @@
+// `explain` with words of the field: the command, option or field that answers a task is among the
+// first hits.
+#include "tests/support/program.h"
+
+namespace attnscope::test {
+namespace {
+
+struct Task {
+  const char *query, *answer;
+};
+
+/// Tasks in the words of papers and of TransformerLens, with what answers them.
+constexpr Task kTasks[] = {
+    {"effective rank", "effective_rank"},
+    {"attention sink", "sink_mass"},
+    {"path patching", "ablate MODEL --induction --receiver"},
+    {"logit lens", "lens MODEL"},
+    {"activation patching", "ablate MODEL --prompts"},
+    {"causal tracing", "ablate MODEL --prompts"},
+    {"direct logit attribution", "predict MODEL --attribution"},
+    {"mean ablation", "ablate MODEL"},
+    {"head importance", "ablate MODEL"},
+    {"induction heads", "attention MODEL --induction"},
+    {"previous-token head", "previous_token"},
+    {"copy suppression", "copying_score"},
+    {"OV circuit", "circuits MODEL"},
+    {"W_QK", "circuits MODEL"},
+    {"composition score", "circuits MODEL --composition"},
+    {"singular values", "spectrum MODEL --values"},
+    {"explained variance", "energy_rank"},
+    {"Marchenko-Pastur", "random_energy_rank"},
+    {"stable rank", "stable_rank"},
+    {"attention entropy", "entropy"},
+    {"rank collapse", "attention MODEL"},
+    {"massive activations", "max_activation"},
+    {"perplexity", "--perplexity"},
+    {"fill-mask", "predict MODEL"},
+    {"hidden states", "predict MODEL --text TEXT --save"},
+    {"LoRA", "diff BASE FINETUNED"},
+    {"task vector", "diff BASE FINETUNED"},
+    {"head pruning", "plan MODEL --method heads"},
+    {"low-rank factorization", "plan MODEL --method low-rank"},
+    {"KV cache", "kv-heads"},
+    {"multi-head latent attention", "mla"},
+    {"router load balancing", "experts MODEL"},
+    {"LayerNorm folding", "circuits MODEL --fold-norm"},
+    {"null space", "rank_drop"},
+    {"attention pattern", "attention MODEL --text TEXT --heatmap"},
+};
+
+class ExplainSearch : public ::testing::TestWithParam<Task> {};
+
+TEST_P(ExplainSearch, FindsTheAnswerAmongTheFirstThreeHits) {
+  const auto& [query, answer] = GetParam();
+  const std::string text = output_of({"explain", query});
+  std::string first;  // names of hits are not indented
+  int names = 0;
+  for (const std::string& line : lines_of(text)) {
+    if (line.empty() || line.front() == ' ') continue;
+    // The description of a field ends with related terms.
+    if (++names > 3 && !line.starts_with("see also: ")) continue;
+    first += line + "\n";
+  }
+  EXPECT_TRUE(contains(first, answer)) << query << "\n" << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, ExplainSearch, ::testing::ValuesIn(kTasks));
+
+TEST(CliExplainSearch, IgnoresCaseHyphensAndPlurals) {
+  const std::string one = output_of({"explain", "induction head"});
+  EXPECT_EQ(output_of({"explain", "Induction-Heads"}), one);
+}
+
+TEST(CliExplainSearch, HitsCanBeJson) {
+  const json hits = json::parse(output_of({"explain", "path patching", "--format", "json"}));
+  ASSERT_FALSE(hits["matches"].empty());
+  EXPECT_TRUE(contains(hits["matches"][0]["name"].get<std::string>(), "--receiver"));
+  EXPECT_FALSE(hits["matches"][0]["meaning"].get<std::string>().empty());
+}
+
+}  // namespace
+}  // namespace attnscope::test
