@@ -402,9 +402,9 @@ def experts(
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0 in each
-      example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example; or
-      boolean .npy) (default: all)
+    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
+      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
+      (default: all)
     - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of 8)
     - energy: energy thresholds of the energy ranks, e.g. 0.9,0.99 (default: 0.9,0.99)
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -738,9 +738,9 @@ def attention(
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0 in each
-      example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example; or
-      boolean .npy) (default: all)
+    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
+      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
+      (default: all)
     - image: vision models: image file (PNG or JPEG); or a Pillow image
     - pixel_values: vision models: preprocessed pixels (.npy: channels, rows, columns), or several
       images along a leading axis; or an array
@@ -940,9 +940,9 @@ def predict(
     - features: audio models: preprocessed audio (.npy: samples, or features and frames), or several
       inputs along a leading axis; or an array
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0 in each
-      example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example; or
-      boolean .npy) (default: all)
+    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
+      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
+      (default: all)
     - top: number of most likely tokens (default: 5)
     - generate: generate up to N tokens after the text, by greedy decoding
     - perplexity: measure perplexity on the text, in windows of the context length
@@ -1057,9 +1057,9 @@ def lens(
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0 in each
-      example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example; or
-      boolean .npy) (default: all)
+    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
+      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
+      (default: all)
     - states: decode the residual stream before each layer, or also after its attention: resid_pre
       or resid_pre,resid_mid (default: resid_pre)
     - grid: report the prediction of each state at each token of one text
@@ -1175,12 +1175,12 @@ def ablate(
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0 in each
-      example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example; or
-      boolean .npy) (default: all)
-    - components: kinds of components to ablate, one component at a time; layers: attention and MLP
-      of each layer: one or more of all,heads,attention,mlp,layers (default: all; layers if the
-      model has more than 200 heads)
+    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
+      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
+      (default: all)
+    - components: kinds of components to ablate, one component at a time (layers: attention and
+      MLP): one or more of all,heads,attention,mlp,layers (default: all; layers if the model has
+      more than 200 heads)
     - ablation: replace outputs by their mean over the text, by zeros, or by those on the next
       window: mean, zero or resample (default: mean)
     - induction: measure how ablating each head changes later induction heads, on random tokens
@@ -1419,9 +1419,9 @@ def plan(
     - calibration_target_file: encoder-decoder models: targets, one per line of calibration_file
     - eval_target_file: encoder-decoder models: targets, one per line of eval_file
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0 in each
-      example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example; or
-      boolean .npy) (default: all)
+    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
+      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
+      (default: all)
     - sequences: number of calibration windows (default: enough for 16 tokens per input of the
       widest matrix)
     - length: tokens per window (default: the context length, at most 2048)
@@ -1541,9 +1541,9 @@ def shrink(
     - calibration_target_file: encoder-decoder models: targets, one per line of calibration_file
     - eval_target_file: encoder-decoder models: targets, one per line of eval_file
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0 in each
-      example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example; or
-      boolean .npy) (default: all)
+    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
+      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
+      (default: all)
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
@@ -1615,9 +1615,9 @@ def report(
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0 in each
-      example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example; or
-      boolean .npy) (default: all)
+    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
+      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
+      (default: all)
     - image: vision models: image file (PNG or JPEG); or a Pillow image
     - pixel_values: vision models: preprocessed pixels (.npy: channels, rows, columns), or several
       images along a leading axis; or an array
@@ -1866,9 +1866,9 @@ class ModelCommands:
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0 in
-          each example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example;
-          or boolean .npy) (default: all)
+        - score_positions: predicted tokens that count in losses and means, by position from 0:
+          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
+          boolean .npy. (default: all)
         - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of
           8)
         - energy: energy thresholds of the energy ranks, e.g. 0.9,0.99 (default: 0.9,0.99)
@@ -2024,9 +2024,9 @@ class ModelCommands:
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0 in
-          each example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example;
-          or boolean .npy) (default: all)
+        - score_positions: predicted tokens that count in losses and means, by position from 0:
+          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
+          boolean .npy. (default: all)
         - image: vision models: image file (PNG or JPEG); or a Pillow image
         - pixel_values: vision models: preprocessed pixels (.npy: channels, rows, columns), or
           several images along a leading axis; or an array
@@ -2100,9 +2100,9 @@ class ModelCommands:
         - features: audio models: preprocessed audio (.npy: samples, or features and frames), or
           several inputs along a leading axis; or an array
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0 in
-          each example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example;
-          or boolean .npy) (default: all)
+        - score_positions: predicted tokens that count in losses and means, by position from 0:
+          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
+          boolean .npy. (default: all)
         - top: number of most likely tokens (default: 5)
         - generate: generate up to N tokens after the text, by greedy decoding
         - perplexity: measure perplexity on the text, in windows of the context length
@@ -2169,9 +2169,9 @@ class ModelCommands:
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0 in
-          each example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example;
-          or boolean .npy) (default: all)
+        - score_positions: predicted tokens that count in losses and means, by position from 0:
+          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
+          boolean .npy. (default: all)
         - states: decode the residual stream before each layer, or also after its attention:
           resid_pre or resid_pre,resid_mid (default: resid_pre)
         - grid: report the prediction of each state at each token of one text
@@ -2236,12 +2236,12 @@ class ModelCommands:
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0 in
-          each example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example;
-          or boolean .npy) (default: all)
-        - components: kinds of components to ablate, one component at a time; layers: attention and
-          MLP of each layer: one or more of all,heads,attention,mlp,layers (default: all; layers if
-          the model has more than 200 heads)
+        - score_positions: predicted tokens that count in losses and means, by position from 0:
+          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
+          boolean .npy. (default: all)
+        - components: kinds of components to ablate, one component at a time (layers: attention and
+          MLP): one or more of all,heads,attention,mlp,layers (default: all; layers if the model has
+          more than 200 heads)
         - ablation: replace outputs by their mean over the text, by zeros, or by those on the next
           window: mean, zero or resample (default: mean)
         - induction: measure how ablating each head changes later induction heads, on random tokens
@@ -2366,9 +2366,9 @@ class ModelCommands:
         - calibration_target_file: encoder-decoder models: targets, one per line of calibration_file
         - eval_target_file: encoder-decoder models: targets, one per line of eval_file
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0 in
-          each example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example;
-          or boolean .npy) (default: all)
+        - score_positions: predicted tokens that count in losses and means, by position from 0:
+          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
+          boolean .npy. (default: all)
         - sequences: number of calibration windows (default: enough for 16 tokens per input of the
           widest matrix)
         - length: tokens per window (default: the context length, at most 2048)
@@ -2438,9 +2438,9 @@ class ModelCommands:
         - calibration_target_file: encoder-decoder models: targets, one per line of calibration_file
         - eval_target_file: encoder-decoder models: targets, one per line of eval_file
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0 in
-          each example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example;
-          or boolean .npy) (default: all)
+        - score_positions: predicted tokens that count in losses and means, by position from 0:
+          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
+          boolean .npy. (default: all)
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
@@ -2500,9 +2500,9 @@ class ModelCommands:
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0 in
-          each example: last, 10-, 3,7 or 5-9; or a mask file (text: a line of 0 and 1 per example;
-          or boolean .npy) (default: all)
+        - score_positions: predicted tokens that count in losses and means, by position from 0:
+          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
+          boolean .npy. (default: all)
         - image: vision models: image file (PNG or JPEG); or a Pillow image
         - pixel_values: vision models: preprocessed pixels (.npy: channels, rows, columns), or
           several images along a leading axis; or an array

@@ -135,7 +135,8 @@ std::vector<Outcome> StoredItems::get(const ItemInputs& inputs, std::vector<Stor
     if (tensors[index].is_settled() && is_of_one_file(*read.checkpoint, *read.tensor)) continue;
     if (tensor_hash(*read.checkpoint, *read.tensor) != tensors[index].hash) {
       throw Error(ErrorKind::io, read.checkpoint->files()[read.tensor->file].path().string(),
-                  "the file was written to while it was read (wait until it is complete)");
+                  "the file was modified while it was read (is another program still writing "
+                  "it?)");
     }
   }
   store_.save(text, outcomes, places);
