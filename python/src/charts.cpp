@@ -32,8 +32,9 @@ PartsOfPage parts_of(const Report& report) {
   const std::string kind(row_kind_of(report.command, report.parameters).name);
   if (kind == "tensor") return {.id = "spectrum", .models = {}};
   if (kind == "plan_part" && !report.rows.empty()) {
-    const std::string form = text_field(report.rows.front(), "form");
-    if (form == "layers" || form == "ranks") return {.id = "plan_" + form, .models = report.models};
+    const std::string method = text_field(report.rows.front(), "method");
+    if (method == "depth") return {.id = "plan_layers", .models = report.models};
+    if (method == "low-rank") return {.id = "plan_ranks", .models = report.models};
   }
   return {.id = kind == "head_overlap" ? "overlap" : kind, .models = report.models};
 }

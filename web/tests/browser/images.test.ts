@@ -3,18 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { open_report, with_browser } from "./harness";
-import { kWeb, type Sample } from "./sample_reports";
+import { kOfDocs, kWeb } from "./sample_reports";
 
-const kSample: Sample = {
-  name: "images",
-  models: ["shakespeare-gpt2"],
-  input: [
-    "--text",
-    "ROMEO:\nBut, soft! what light through yonder window breaks?\nIt is the east, and Juliet is the sun.\n" +
-      "Arise, fair sun, and kill the envious moon,\nWho is already sick and pale with grief,\n" +
-      "That thou her maid art far more fair than she.",
-  ],
-};
 const kImages = [
   { name: "overview", fragment: "#overview", height: 1130 },
   { name: "attention", fragment: "#attention?l=0&h=2", height: 940 },
@@ -28,8 +18,8 @@ with_browser();
 
 describe("images of the documentation", () => {
   test.each(kImages)("$name.png shows the current report", async ({ name, fragment, height }) => {
-    const { page, close } = await open_report(kSample, fragment, { height });
-    const shown = without_digits(await page.locator("body").innerText());
+    const { page, close } = await open_report(kOfDocs, fragment, { height });
+    const shown = without_digits(await page.locator("main").innerText());
     if (process.env.UPDATE) {
       await page.screenshot({ path: image(`${name}.png`) });
       writeFileSync(image(`${name}.txt`), shown + "\n");

@@ -38,6 +38,18 @@ export const kMixture: Sample = {
 export const kPlanned: Sample = { ...kWhole, name: "planned", change: add_plan_and_difference };
 export const kMixtureOnly: Sample = { ...kMixture, name: "mixture-only", without: ["routing", "experts", "expert_spectra"] };
 
+/** The report on the images of the documentation. */
+export const kOfDocs: Sample = {
+  name: "images",
+  models: ["shakespeare-gpt2"],
+  input: [
+    "--text",
+    "ROMEO:\nBut, soft! what light through yonder window breaks?\nIt is the east, and Juliet is the sun.\n" +
+      "Arise, fair sun, and kill the envious moon,\nWho is already sick and pale with grief,\n" +
+      "That thou her maid art far more fair than she.",
+  ],
+};
+
 /** A file from the program's tests. */
 export const data = (path: string): string => resolve(kWeb, "../tests/data", path);
 
@@ -130,7 +142,20 @@ function make(sample: Sample): void {
     });
 }
 
-const kSamples = [kWhole, kTwoModels, kPartial, kWithoutWeights, kMixture, kMixtureOnly, kPlanned, kAcross, kImage, kRegisters, kSound];
+const kSamples = [
+  kWhole,
+  kTwoModels,
+  kPartial,
+  kWithoutWeights,
+  kMixture,
+  kMixtureOnly,
+  kPlanned,
+  kOfDocs,
+  kAcross,
+  kImage,
+  kRegisters,
+  kSound,
+];
 
 /** Called by Vitest before the first test. */
 export default function make_samples(): void {

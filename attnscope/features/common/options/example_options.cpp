@@ -108,7 +108,8 @@ ScorePositions::ScorePositions(const Arguments& arguments, const Session& sessio
     ranges_ = *std::move(ranges);
     return;
   }
-  if (!std::filesystem::exists(text_)) {
+  std::error_code ignored;  // of a name that the system refuses, such as a very long one
+  if (!std::filesystem::exists(text_, ignored)) {
     refuse("'" + verbatim(text_) + "' is neither a list of positions nor an existing file");
   }
   session.files->add_input("score_positions", text_);
