@@ -13,6 +13,7 @@ limit when you remove a marker.
 import argparse
 import ast
 import io
+import os
 import pathlib
 import re
 import subprocess
@@ -21,6 +22,7 @@ import tokenize
 from collections.abc import Iterator
 from typing import NamedTuple
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALLOWED = 39
 LONGEST = 30  # words of a sentence
 
@@ -262,6 +264,8 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     files = parser.parse_args().files
     errors, allowed = [], 0
+    if not files:
+        os.chdir(ROOT)
     for path in files or tracked_files():
         found, exempt = check_file(path)
         errors += found

@@ -8,10 +8,11 @@ the Python package, and the strings of the program and the page (help, field mea
 """
 
 import argparse
+import os
 import random
 import re
 
-from check_words import passages, sentences, tracked_files
+from check_words import ROOT, passages, sentences, tracked_files
 
 SHOWN = re.compile(r"^(README|CHANGELOG|SECURITY|CONTRIBUTING)\.md$|^docs/.*\.md$|^examples/.*\.md$|^attnscope/.*\.cpp$|^web/src/.*\.ts$|^python/attnscope/.*\.py$")
 KINDS = {"docs", "docstring", "string"}
@@ -38,6 +39,7 @@ def main():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=100)
     asked = parser.parse_args()
+    os.chdir(ROOT)
     found = sorted(set(all_sentences()))
     for number, (place, sentence) in enumerate(random.Random(asked.seed).sample(found, asked.count), 1):
         print(f"{number:3} {place}: {sentence}")

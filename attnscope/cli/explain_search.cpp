@@ -1,6 +1,7 @@
 #include "attnscope/cli/explain_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -27,7 +28,11 @@ std::string normalized(std::string_view text) {
       words.emplace_back();
     }
   }
-  std::erase(words, "");
+  std::erase_if(words, [](const std::string& word) {
+    constexpr std::array<std::string_view, 9> kSkipped = {"",   "a",  "and", "for", "in",
+                                                          "of", "on", "the", "to"};
+    return std::ranges::find(kSkipped, word) != kSkipped.end();
+  });
   for (std::string& word : words) {
     if (word.size() > 3 && word.ends_with('s') && !word.ends_with("ss")) word.pop_back();
   }
@@ -38,19 +43,22 @@ bool has_phrase(std::string_view text, std::string_view phrase) {
   return (" " + std::string(text) + " ").find(" " + std::string(phrase) + " ") != std::string::npos;
 }
 
-bool has_all_words(std::string_view text, std::string_view phrase) {
-  const std::vector<std::string> words = split(std::string(phrase), ' ');
-  return std::ranges::all_of(words,
-                             [&](const std::string& word) { return has_phrase(text, word); });
-}
+/// Score of an entry with all words of the query, in any order.
+constexpr int kAllWords = 20;
 
-/// How well a name and its meaning fit; 0: not.
+/// How well a name and its meaning fit; 0: not at all. Entries that lack words of the query score
+/// below kAllWords, by the share of words that they have, which is at least a half.
 int score_of(const std::string& query, std::string_view name, std::string_view meaning) {
   const std::string own = normalized(name), text = normalized(meaning);
   if (own == query) return kExactScore;
   if (has_phrase(own, query)) return 60;
   if (has_phrase(text, query)) return 40;
-  return has_all_words(own + " " + text, query) ? 20 : 0;
+  const std::vector<std::string> words = split(query, ' ');
+  const std::string all = own + " " + text;
+  const auto found =
+      std::ranges::count_if(words, [&](const std::string& word) { return has_phrase(all, word); });
+  const auto share = static_cast<int>(kAllWords * found / std::ssize(words));
+  return 2 * share >= kAllWords ? share : 0;
 }
 
 class Search {
@@ -68,6 +76,9 @@ class Search {
       for (const std::string& name : split(std::string(term.names), ';')) {
         best = std::max(best, score_of(query_, name, term.meaning));
       }
+      std::string all(term.names);
+      std::ranges::replace(all, ';', ' ');
+      best = std::max(best, std::min(kAllWords, score_of(query_, all, term.meaning)));
       // What the glossary names answers a question better than a text that holds the same words.
       add(std::string(term.use), term.meaning, best == 0 ? 0 : best + 5);
     }
@@ -91,12 +102,19 @@ class Search {
     for (const FieldLocation& location : field_locations()) {
       const Field& field = *location.field;
       const std::string text = std::string(field.meaning) + " " + std::string(field.heading);
-      add(std::string(field.name), field.meaning, score_of(query_, field.name, text));
+      const std::string of =
+          location.kind == nullptr ? "all reports" : std::string(location.kind->command);
+      add(std::string(field.name), std::string(field.meaning) + " [field of " + of + "]",
+          score_of(query_, field.name, text));
     }
   }
 
   std::vector<SearchHit> best(std::size_t most) {
     std::ranges::stable_sort(hits_, std::greater(), &SearchHit::score);
+    // Entries that lack a word of the query are shown only if no entry has all words.
+    if (!hits_.empty() && hits_.front().score >= kAllWords) {
+      std::erase_if(hits_, [](const SearchHit& hit) { return hit.score < kAllWords; });
+    }
     hits_.resize(std::min(hits_.size(), most));
     return std::move(hits_);
   }

@@ -54,7 +54,8 @@ int open_spool() {
   const int file = open_temporary_file();
   if (file < 0) {
     fail_target(temporary_folder(), "cannot write", errno,
-                "output is buffered there until it is complete; set TMPDIR to another folder");
+                "output is buffered in this folder until it is complete; set TMPDIR to another "
+                "folder");
   }
   return file;
 }

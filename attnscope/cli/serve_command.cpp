@@ -60,7 +60,7 @@ Parameters own_parameters() {
           {.name = "store",
            .type = file,
            .group = OptionGroup::output,
-           .help = "cache results in this SQLite file and show cached ones at once",
+           .help = "cache results in this SQLite file and show cached results immediately",
            .metavariable = "FILE",
            .use = FileUse::store,
            .endings = store_endings()},

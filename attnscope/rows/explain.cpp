@@ -95,10 +95,11 @@ std::vector<FieldLocation> places_of(std::string_view name) {
   if (!found.empty()) return found;
   std::vector<std::string> names;
   for (const FieldLocation& location : field_locations()) names.emplace_back(location.field->name);
-  throw Error(ErrorKind::usage, ErrorParts{.parameter = "field",
-                                           .problem = fmt::format("unknown field '{}'{}", name,
-                                                                  suggestion(name, names)),
-                                           .hint = "omit the name to list all fields"});
+  throw Error(ErrorKind::usage,
+              ErrorParts{.parameter = "field",
+                         .problem = fmt::format("no field, option or term matches '{}'{}", name,
+                                                suggestion(name, names)),
+                         .hint = "omit the name to list all fields"});
 }
 
 /// Writes a description once, with all places where it applies.

@@ -47,8 +47,8 @@ def info(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - system: report this machine, its kernels and libraries; takes no model
     - suggest_layout: write a layout file for a model of an unsupported architecture
@@ -62,8 +62,10 @@ def info(
     - shape: shape of the tensor as stored in the file
     - bytes: size of the tensor in the file
     - role: role of the tensor in the model: q, q+k+v, q.bias, expert.up, norm, embedding, …
-    - layer: layer of the tensor, from 0; null if it belongs to no layer or to several
-    - tied_to: name of the tensor with the same contents (tied weights); null if there is none
+    - layer: layer of the tensor, from 0; null if the tensor belongs to no layer or to several
+      layers
+    - tied_to: name of another tensor with the same contents (tied weights); null if there is no
+      such tensor
     - expert: expert that the tensor belongs to, from 0; absent if it does not belong to a single
       expert
 
@@ -110,8 +112,8 @@ def spectrum(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - matrix: see `attnscope explain matrix` (default: all projections of the model)
     - per_head: add a row per head
@@ -131,8 +133,8 @@ def spectrum(
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
       for random tokens)
     - length: tokens per window (default: 100, at most the context length)
-    - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-      used, else all windows in order)
+    - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+      requested; else all windows are used in order)
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -152,8 +154,8 @@ def spectrum(
     - matrix: weight matrix or product: q, gate, qk, …
     - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
     - expert: expert index, from 0. Absent if the matrix does not belong to an expert.
-    - experts: number of experts that this row summarizes. Its values are medians over them (the
-      lower of two middle values). Absent from other rows.
+    - experts: number of experts that this row summarizes. The row's values are medians over these
+      experts; for an even number, the lower of the two middle values. Absent from other rows.
     - shape: rows and columns of the matrix in canonical orientation
     - energy_rank: number of singular values needed for the given share of the energy (sum of
       squared singular values)
@@ -167,16 +169,18 @@ def spectrum(
       Vetterli 2007)
     - participation_ratio: squared sum of the squared singular values, divided by the sum of their
       fourth powers: how many singular values share the energy
-    - numerical_rank: Number of singular values above eps × max(rows, columns) × the largest, as in
-      numpy.linalg.matrix_rank. eps is float64's for float64 input, else float32's.
+    - numerical_rank: Number of singular values above eps × max(rows, columns) × the largest
+      singular value, as in numpy.linalg.matrix_rank. eps: machine epsilon of float64 for float64
+      input, else of float32.
     - max_possible_rank: maximum possible rank of a matrix or product of this shape
     - spectral_norm: largest singular value
     - frobenius_norm: Frobenius norm: square root of the sum of squared entries
     - nuclear_norm: sum of the singular values
     - condition_number: Largest singular value divided by the smallest. Null if the smallest is
-      below 1e-6 of the largest (float64 input: if numerical_rank does not count it).
-    - singular_values: All singular values, descending. Accurate to 1e-6 of the largest; for float64
-      input, to a small multiple of 2^-52 of the largest.
+      below 1e-6 times the largest. For float64 input: null if numerical_rank does not count the
+      smallest.
+    - singular_values: All singular values in descending order. Errors are below 1e-6 of the largest
+      value; for float64 input, below a small multiple of 2^-52 of the largest value.
     - cumulative_energy: share of the energy (sum of squares) in the first 1, 2, 3, … singular
       values
     - random_singular_values: expected singular values of a Gaussian matrix with the same shape and
@@ -187,8 +191,8 @@ def spectrum(
     - upper_quartile_energy_rank: upper quartile of the energy ranks of the experts that the row
       summarizes
     - most_energy_rank: highest energy rank of the experts that the row summarizes
-    - latent_rms: RMS of the MLA latents that is used as the divisor of their RMSNorms. Absent if
-      the matrix contains no latent projection.
+    - latent_rms: RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the
+      matrix contains no latent projection.
 
     Rows, with tensor: ranks and norms of one tensor, selected by name.
     - matrix: name of the tensor; layer and head are null
@@ -237,13 +241,13 @@ def weights(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - matrix: see `attnscope explain matrix` (default: all matrices of the model)
     - per_head: add a row per head
     - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of 8)
-    - histogram: add histograms: bin edges, counts, density and number of values outside
+    - histogram: add histograms: bin edges, counts, density and number of values outside the bins
     - bins: number of equal bins, or fd for the Freedman-Diaconis rule (default: 80)
     - range: lowest and highest bin edge (default: -0.8,0.8; with fd: smallest to largest value)
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -263,8 +267,8 @@ def weights(
     - matrix: weight matrix or product: q, gate, qk, …
     - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
     - expert: expert index, from 0. Absent if the matrix does not belong to an expert.
-    - experts: number of experts that this row summarizes. Its values are medians over them (the
-      lower of two middle values). Absent from other rows.
+    - experts: number of experts that this row summarizes. The row's values are medians over these
+      experts; for an even number, the lower of the two middle values. Absent from other rows.
     - count: number of values
     - mean: mean of the values
     - std: population standard deviation of the values
@@ -305,15 +309,15 @@ def similarity(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - matrix: one or more of q,k,v,gate,up,down,router,shared_gate,shared_up,shared_down (default:
       q,k,v)
     - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of 8)
     - overlap: report how much the row spaces of heads overlap, one heads × heads matrix per layer
     - head_matrix: report all cosines between the rows of head H in layer L (k, v: a key/value head)
-    - histogram: add histograms: bin edges, counts, density and number of values outside
+    - histogram: add histograms: bin edges, counts, density and number of values outside the bins
     - bins: number of equal bins, or fd for the Freedman-Diaconis rule (default: 100)
     - range: lowest and highest bin edge (default: -0.4,0.4; with fd: smallest to largest value)
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -332,8 +336,8 @@ def similarity(
     - layer: layer index, from 0
     - matrix: weight matrix or product: q, gate, qk, …
     - expert: expert index, from 0. Absent if the matrix does not belong to an expert.
-    - experts: number of experts that this row summarizes. Its values are medians over them (the
-      lower of two middle values). Absent from other rows.
+    - experts: number of experts that this row summarizes. The row's values are medians over these
+      experts; for an even number, the lower of the two middle values. Absent from other rows.
     - scope: pairs of rows that are compared: within one head, across two heads, or all
     - pairs: number of pairs of weight vectors
     - zero_vectors: number of zero vectors, which are excluded from the pairs
@@ -342,8 +346,8 @@ def similarity(
     - histogram: histogram of the values
 
     Rows, with overlap: overlap between the subspaces that heads of one projection read or write.
-    - overlap: mean squared cosine of the principal angles between the row spaces of each two heads;
-      null for a zero head
+    - overlap: mean squared cosine of the principal angles between the row spaces of each pair of
+      heads; null if the matrix of either head is zero
     - ranks: dimension of each head's row space
 
     Rows, with head_matrix: cosines between one weight vector of a head and all weight vectors of
@@ -386,8 +390,8 @@ def experts(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - text: input text
     - text_file: input text file (UTF-8)
@@ -397,14 +401,14 @@ def experts(
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
       for random tokens)
     - length: tokens per window (default: 100, at most the context length)
-    - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-      used, else all windows in order)
+    - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+      requested; else all windows are used in order)
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
-      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
-      (default: all)
+    - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
+      last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
+      boolean .npy. (default: all)
     - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of 8)
     - energy: energy thresholds of the energy ranks, e.g. 0.9,0.99 (default: 0.9,0.99)
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -438,17 +442,17 @@ def experts(
     - experts: number of routed experts in the layer
     - experts_per_token: number of routed experts per token
     - tokens: number of routed tokens
-    - ties: Number of tokens for which an expert that was not selected scored as high as a selected
-      one. Among equal scores, the lower index is selected.
+    - ties: Number of tokens for which an expert that was not selected had the same score as a
+      selected expert. Among equal scores, the lower index is selected.
     - load: share of all selections that went to each expert
     - effective_experts: exponential of the entropy of the load: effective number of experts in use
     - largest_load: load of the most frequently selected expert
     - router_entropy: entropy of the softmax over all router logits, mean over tokens
-    - mean_weights: mean routing weight of each token's top expert, of its second, …
+    - mean_weights: mean routing weight of each token's top expert, second expert, and so on
     - top_pair: pair of experts that is selected together for the most tokens; null if each token
       selects one expert
-    - top_pair_lift: co-activation of the top pair, divided by its value if both experts were
-      selected independently; null if each token selects one expert
+    - top_pair_lift: co-activation of the top pair, divided by its expected value if both experts
+      were selected independently; null if each token selects one expert
     - coactivation: share of tokens that selected both experts of each pair; on the diagonal, the
       share that selected the expert
     """
@@ -477,8 +481,8 @@ def diff(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - matrix: comma-separated matrices: see `attnscope explain matrix` (default: all projections of
       the model)
@@ -538,8 +542,8 @@ def matrix(
     - head: select one head: a query head, or for k, v and kv a key/value head
     - expert: MoE layers: select the gate, up or down matrix of this expert
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
 
     Rows: one row of a matrix in canonical orientation.
@@ -590,17 +594,18 @@ def circuits(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - circuit: circuits to analyze: one or more of qk,ov (default: both)
     - energy: energy thresholds of the energy ranks, e.g. 0.9,0.99 (default: 0.9,0.99)
     - fold_norm: fold the gain of the preceding norm into Q, K and V; centered also subtracts the
       means that LayerNorms subtract, as in TransformerLens: gain or centered
     - with_bias: include the biases of Q, K and V as an extra input coordinate
-    - rope_offset: RoPE models: evaluate qk at this key position minus query position (default: 0)
-    - all_eigenvalues: also compute copying scores of sums over heads of order above 1024, which may
-      take minutes
+    - rope_offset: RoPE models: relative position at which qk is evaluated (key position minus query
+      position) (default: 0)
+    - all_eigenvalues: also compute the copying score of the sum over heads if KV heads × head size
+      (MLA: latent size) exceeds 1024; may take minutes
     - composition: compute composition scores of each head with the heads of earlier layers
     - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this text
     - text_file: input text file (UTF-8)
@@ -610,8 +615,8 @@ def circuits(
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
       for random tokens)
     - length: tokens per window (default: 100, at most the context length)
-    - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-      used, else all windows in order)
+    - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+      requested; else all windows are used in order)
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -636,10 +641,10 @@ def circuits(
     - factor_rank: energy ranks of the two factors of the circuit: q and k for qk, o and v for ov
     - head_space_rank: energy rank of the product in reverse order, in head space: W_K W_Qᵀ or W_V
       W_O. Null if the circuit is not square.
-    - rank_drop: rank drop of the product: rank W_K (or W_V) − rank of the circuit, as energy ranks.
-      May be negative.
-    - head_space_rank_drop: rank drop in head space: rank W_Q (or W_O) − head_space_rank. May be
-      negative. Null if the circuit is not square.
+    - rank_drop: rank drop of the product: energy rank of W_K (or W_V) minus the energy rank of the
+      circuit. May be negative.
+    - head_space_rank_drop: rank drop in head space: energy rank of W_Q (or W_O) minus
+      head_space_rank. May be negative. Null if the circuit is not square.
     - identity_cosine: cosine similarity of the circuit with the identity, -1 to 1
     - identity_cosine_bound: upper bound of the magnitude of identity_cosine, given the maximum
       possible rank
@@ -654,8 +659,8 @@ def circuits(
       their magnitudes, -1 to 1
     - frobenius_norm: Frobenius norm: square root of the sum of squared entries
     - max_possible_rank: maximum possible rank of a matrix or product of this shape
-    - latent_rms: RMS of the MLA latents that is used as the divisor of their RMSNorms. Absent if
-      the matrix contains no latent projection.
+    - latent_rms: RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the
+      matrix contains no latent projection.
 
     Rows, with composition: composition score of one pair of heads, from the weights.
     - kind: type of composition: Q-, K- or V-composition (into the queries, keys or values of the
@@ -719,8 +724,8 @@ def attention(
       returns attention maps
     - inputs: for a live module: its input: a dict or a tensor, or a list of these
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - text: input text
     - text_file: input text file (UTF-8)
@@ -733,14 +738,14 @@ def attention(
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
       for random tokens)
     - length: tokens per window (default: 100, at most the context length)
-    - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-      used, else all windows in order)
+    - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+      requested; else all windows are used in order)
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
-      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
-      (default: all)
+    - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
+      last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
+      boolean .npy. (default: all)
     - image: vision models: image file (PNG or JPEG); or a Pillow image
     - pixel_values: vision models: preprocessed pixels (.npy: channels, rows, columns), or several
       images along a leading axis; or an array
@@ -750,12 +755,13 @@ def attention(
     - energy: energy thresholds of the energy ranks, e.g. 0.9,0.99 (default: 0.9)
     - exclude_first_token: exclude the first token, usually an attention sink, from energy ranks and
       energy_columns
-    - induction: score induction and duplicate-token heads on random tokens repeated twice
-    - heatmap: draw the attention map of one head on the first sequence
+    - induction: compute the induction and duplicate-token scores of each head on random tokens
+      repeated twice
+    - heatmap: draw the attention map of one head, such as L0H2, on the first sequence
     - maps: also write the maps to this .safetensors file; or, without models: pairs of a layer
       number or name and its maps (..., H, T, S)
-    - maps_of: maps to save, of the first sequence or averaged over all: first or mean (default:
-      first)
+    - maps_of: save the maps of the first sequence, or the mean maps over all sequences: first or
+      mean (default: first)
     - log: with heatmap: use a logarithmic scale
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
     - threads: number of threads; never changes results (default: all cores)
@@ -777,101 +783,104 @@ def attention(
       vision. Absent if the model has a single stack.
     - layer: layer index, from 0
     - head: query head index, from 0. Null for rows of a whole layer.
-    - sequences: number of sequences in the means
-    - energy_rank: head: energy rank of its attention map, the number of singular values needed for
-      the share `energy` of the energy (squared Frobenius norm)
-    - energy_rank_error: head: standard error over sequences of the field of the same name without
-      _error. Null for one sequence.
+    - sequences: number of sequences over which the means are taken
+    - energy_rank: head: energy rank of its attention map: number of singular values that hold the
+      share `energy` of the squared Frobenius norm
+    - energy_rank_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
     - energy_columns: head: smallest number of columns (keys) that hold the share `energy` of all
       squared attention weights
-    - energy_columns_error: head: standard error over sequences of the field of the same name
-      without _error. Null for one sequence.
-    - top_columns: head: columns (keys) that are most often among its energy_columns, from 0
-    - first_column_share: head: share of all squared attention weights in the largest column
-    - first_column_share_error: head: standard error over sequences of the field of the same name
-      without _error. Null for one sequence.
+    - energy_columns_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
+    - top_columns: head: indices, from 0, of the columns (keys) that are among the largest columns
+      in the most sequences
+    - first_column_share: head: share of the sum of squared attention weights that lies in the
+      largest column (key)
+    - first_column_share_error: head: standard error over sequences; the field name without _error
+      names the mean. Null for one sequence.
     - entropy: head: attention entropy per query, mean over queries
-    - entropy_error: head: standard error over sequences of the field of the same name without
-      _error. Null for one sequence.
+    - entropy_error: head: standard error over sequences; the field name without _error names the
+      mean. Null for one sequence.
     - sink_mass: head: mean attention to the first key
-    - sink_mass_error: head: standard error over sequences of the field of the same name without
-      _error. Null for one sequence.
+    - sink_mass_error: head: standard error over sequences; the field name without _error names the
+      mean. Null for one sequence.
     - uniform_sink_mass: head: sink_mass under uniform attention
     - previous_token: head: mean attention to the previous token. Null for texts of one token.
-    - previous_token_error: head: standard error over sequences of the field of the same name
-      without _error. Null for one sequence.
+    - previous_token_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
     - uniform_previous_token: head: previous_token under uniform attention. Null for texts of one
       token.
     - current_token: head: mean attention to the current token (the query's own position)
-    - current_token_error: head: standard error over sequences of the field of the same name without
-      _error. Null for one sequence.
+    - current_token_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
     - mean_distance: head: mean distance from query to key, weighted by attention
-    - mean_distance_error: head: standard error over sequences of the field of the same name without
-      _error. Null for one sequence.
+    - mean_distance_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
     - learned_sink_mass: head: attention mass on the learned sink, mean over queries. 0 without
       learned sinks.
-    - learned_sink_mass_error: head: standard error over sequences of the field of the same name
-      without _error. Null for one sequence.
+    - learned_sink_mass_error: head: standard error over sequences; the field name without _error
+      names the mean. Null for one sequence.
     - patch_distance: head, image inputs: mean distance from a patch to the attended patches,
       weighted by attention
-    - patch_distance_error: head: standard error over sequences of the field of the same name
-      without _error. Null for one sequence.
+    - patch_distance_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
     - uniform_patch_distance: head, image inputs: patch_distance under uniform attention
     - diagonality: head, cross-attention: how close its attention is to the diagonal from the first
       to the last token of source and target. 1 if all attention is on the diagonal. Null for a
       source of one token.
-    - diagonality_error: head: standard error over sequences of the field of the same name without
-      _error. Null for one sequence.
+    - diagonality_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
     - uniform_diagonality: head, cross-attention: diagonality under uniform attention. Null for a
       source of one token.
     - monotonicity: head, cross-attention: share of pairs of target tokens whose mean attended
-      source positions are in the same order. Null if source or target has one token.
-    - monotonicity_error: head: standard error over sequences of the field of the same name without
-      _error. Null for one sequence.
-    - uniform_monotonicity: head, cross-attention: monotonicity under uniform attention, 0.5
-    - attended_token_effect: head: direct effect on the attended token's logit, relative to the mean
-      over the text's tokens, averaged over queries. Null if the logits are not a sum of component
-      outputs, or the last layer is not run.
-    - attended_token_effect_error: head: standard error over sequences of the field of the same name
-      without _error. Null for one sequence.
+      source positions are in the same order as the target tokens. Null if source or target has one
+      token.
+    - monotonicity_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
+    - uniform_monotonicity: head, cross-attention: monotonicity under uniform attention: 0.5
+    - attended_token_effect: head: direct effect of the head on the attended token's logit, relative
+      to the mean over the text's tokens, averaged over queries. Null if the logits are not a sum of
+      component outputs, or if the last layer is not run.
+    - attended_token_effect_error: head: standard error over sequences; the field name without
+      _error names the mean. Null for one sequence.
     - output_ratio: head: norm of the head output divided by the norm of the residual stream before
-      the layer, mean over tokens. Null for given maps.
-    - output_ratio_error: head: standard error over sequences of the field of the same name without
-      _error. Null for one sequence.
-    - max_rank: layer: largest mean energy rank of its heads
+      the layer, mean over tokens. Null for user maps.
+    - output_ratio_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
+    - max_rank: layer: largest energy_rank of any of its heads
     - mean_max_rank: layer: largest energy rank of its heads in each sequence, mean over sequences
-    - mean_max_rank_error: layer: standard error over sequences of the field of the same name
-      without _error. Null for one sequence.
-    - mean_energy_columns: layer: energy_columns, mean over heads and sequences
-    - mean_energy_columns_error: layer: standard error over sequences of the field of the same name
-      without _error. Null for one sequence.
+    - mean_max_rank_error: layer: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
+    - mean_energy_columns: layer: mean of energy_columns over heads and sequences
+    - mean_energy_columns_error: layer: standard error over sequences; the field name without _error
+      names the mean. Null for one sequence.
     - uniform_energy_columns: layer: energy_columns under uniform attention
     - collapsed: layer: true if mean_max_rank and mean_energy_columns are both below 2. Null if
       `energy` is not 0.9 or there are fewer than 16 keys.
     - max_activation: layer: largest absolute activation of the residual stream after the layer.
-      Null for cross-attention and given maps.
+      Null for cross-attention and user maps.
     - activation_ratio: layer: max_activation divided by the median absolute activation of its
-      sequence. Null if the median is 0, for cross-attention and for given maps.
+      sequence. Null if the median is 0, for cross-attention and for user maps.
     - activation_dimension: layer: dimension of the residual stream with the largest absolute
-      activation, from 0. Null for cross-attention and given maps.
+      activation, from 0. Null for cross-attention and user maps.
     - activation_position: layer: position with the largest absolute activation, from 0. Null for
-      cross-attention and given maps.
+      cross-attention and user maps.
     - outlier_count: layer: number of dimensions of the attention input whose magnitude is at least
-      6 at 6% of the positions. Null for cross-attention and given maps.
+      6 at 6% or more of the positions. Null for cross-attention and user maps.
     - outlier_dimensions: layer: outlier dimensions of the attention input, most frequent first, at
-      most 16. Null for cross-attention and given maps.
+      most 16. Null for cross-attention and user maps.
 
     Rows, with induction: induction and duplicate-token scores of one head.
     - head: query head index, from 0
     - induction: induction score: mean attention from a repeated token to the token after its first
       occurrence
-    - induction_error: head: standard error over sequences of the field of the same name without
-      _error. Null for one sequence.
+    - induction_error: head: standard error over sequences; the field name without _error names the
+      mean. Null for one sequence.
     - uniform_induction: induction score under uniform attention
     - duplicate_token: duplicate-token score: mean attention from a repeated token to its first
       occurrence
-    - duplicate_token_error: head: standard error over sequences of the field of the same name
-      without _error. Null for one sequence.
+    - duplicate_token_error: head: standard error over sequences; the field name without _error
+      names the mean. Null for one sequence.
     - uniform_duplicate_token: duplicate-token score under uniform attention
 
     Rows, with heatmap: one row of the attention map of a head: the attention of one query.
@@ -924,8 +933,8 @@ def predict(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - text: input text
     - text_file: input text file (UTF-8)
@@ -940,19 +949,20 @@ def predict(
     - features: audio models: preprocessed audio (.npy: samples, or features and frames), or several
       inputs along a leading axis; or an array
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
-      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
-      (default: all)
+    - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
+      last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
+      boolean .npy. (default: all)
     - top: number of most likely tokens (default: 5)
     - generate: generate up to N tokens after the text, by greedy decoding
     - perplexity: measure perplexity on the text, in windows of the context length
     - stride: tokens between window starts; if windows overlap, only new tokens count (default: the
       context length)
     - attribution: direct logit attribution of each component, to the logits of the next tokens
-    - token: with attribution: attribute the logit of this token (text or id) after the text
-    - against: with token: subtract the logit of this token (text or id)
-    - prompts: with attribution: attribute the logit difference between correct and incorrect
-      answers of these prompts (JSON lines)
+    - token: with attribution: attribute the logit of this token (text or id) as the next token
+      after the text
+    - against: with token: attribute the difference from the logit of this other token (text or id)
+    - prompts: with attribution: attribute the logit difference between the correct and the
+      incorrect answer, for prompts in a JSON Lines file
     - target_file: with perplexity: target texts, one per line of text_file
     - save: save tokens, attentions, hidden states and logits to this .safetensors file
     - threads: number of threads; never changes results (default: all cores)
@@ -967,7 +977,8 @@ def predict(
     - position: predicted position: after the prompt, or at a mask
     - rank: rank by probability; 1: most likely
     - token_id: token id
-    - text: token as readable text; null without a tokenizer or if it does not contain the id
+    - text: token as readable text; null without a tokenizer, or if the tokenizer does not contain
+      the id
     - logit: logit of the token
     - probability: probability of the token: softmax over the logits of all tokens
 
@@ -1039,8 +1050,8 @@ def lens(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - text: input text
     - text_file: input text file (UTF-8)
@@ -1052,19 +1063,20 @@ def lens(
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
     - length: tokens per window (default: 256, at most the context length)
-    - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-      used, else all windows in order)
+    - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+      requested; else all windows are used in order)
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
-      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
-      (default: all)
+    - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
+      last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
+      boolean .npy. (default: all)
     - states: decode the residual stream before each layer, or also after its attention: resid_pre
       or resid_pre,resid_mid (default: resid_pre)
     - grid: report the prediction of each state at each token of one text
     - top: with grid: number of most likely tokens to list (default: 1)
-    - prompts: report how much each state prefers the correct answer; prompts as JSON lines
+    - prompts: report how much each state prefers the correct answer, for prompts in a JSON Lines
+      file
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
@@ -1109,13 +1121,13 @@ def lens(
     - logit_difference_error: standard error of the mean clean logit difference; null for one prompt
     - corrupted_logit_difference: mean over corrupted prompts of logit(correct) − logit(incorrect).
       Null without corrupted prompts.
-    - share: Clean minus corrupted logit difference, as a share of its value at the final state.
-      Uses the clean logit difference alone without corrupted prompts. Null if the final value is
-      not positive.
+    - share: Clean minus corrupted logit difference, divided by its value at the final state.
+      Without corrupted prompts: the same ratio for the clean logit difference alone. Null if the
+      final value is not positive.
     - share_error: standard error of `share` over prompts; null for one prompt
     - preference_accuracy: share of clean prompts whose correct answer scores above the incorrect
       one
-    - prompts: number of prompts in the means
+    - prompts: number of prompts over which the means are taken
     """
     return run("lens", locals())
 
@@ -1157,8 +1169,8 @@ def ablate(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - text: input text
     - text_file: input text file (UTF-8)
@@ -1170,25 +1182,25 @@ def ablate(
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
     - length: tokens per window (default: 256, at most the context length)
-    - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-      used, else all windows in order)
+    - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+      requested; else all windows are used in order)
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
-      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
-      (default: all)
-    - components: kinds of components to ablate, one component at a time (layers: attention and
-      MLP): one or more of all,heads,attention,mlp,layers (default: all; layers if the model has
-      more than 200 heads)
-    - ablation: replace outputs by their mean over the text, by zeros, or by those on the next
-      window: mean, zero or resample (default: mean)
-    - induction: measure how ablating each head changes later induction heads, on random tokens
-      repeated twice
-    - receiver: with induction: ablate the direct path into this head's query, key or value input,
-      one at a time; L5H3.k: the key input only
-    - prompts: measure how each component changes the logit difference between correct and incorrect
-      answer, for prompts in a JSON Lines file
+    - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
+      last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
+      boolean .npy. (default: all)
+    - components: kinds of components to ablate, one component at a time (layers: attention layers
+      and MLPs): one or more of all,heads,attention,mlp,layers (default: all; layers if the model
+      has more than 200 heads)
+    - ablation: replace each output by its mean over the text, by zeros, or by the same component's
+      output on the next window: mean, zero or resample (default: mean)
+    - induction: measure how ablating each head changes the induction scores of later heads, on
+      random tokens repeated twice
+    - receiver: with induction: ablate the direct paths into this head's query, key and value
+      inputs, one at a time; L5H3.k: only the key input
+    - prompts: activation patching: measure how each component changes the logit difference, for
+      clean and corrupted prompts in a JSON Lines file
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
@@ -1210,7 +1222,7 @@ def ablate(
       zeros (zero), or by its output on the next window or pair (resample)
     - loss_increase: increase of the mean loss when the component is ablated
     - loss_increase_error: standard error of loss_increase over windows or pairs. Null for a single
-      one.
+      window or pair.
     - kl: mean KL divergence of the ablated model's predictions from the original: KL(original ‖
       ablated)
     - top_token_changed: share of positions whose top-1 token changes when the component is ablated
@@ -1218,14 +1230,14 @@ def ablate(
       the mean over the vocabulary. Null if the logits are not a sum of component outputs, and for
       encoders.
     - direct_effect_error: standard error of direct_effect over windows or pairs. Null for a single
-      one.
+      window or pair.
     - loss: mean loss of the unmodified model
-    - predicted: number of predicted tokens in the mean losses
+    - predicted: number of predicted tokens over which losses are averaged
 
     Rows, with induction: effect of ablating one head on the induction score of a later head.
     - head: index of the ablated head, from 0
-    - receiver_input: input of the receiver that the direct path is ablated in: its queries (q),
-      keys (k) or values (v). Null if the head is ablated everywhere.
+    - receiver_input: input of the receiver at the end of the ablated direct path: queries (q), keys
+      (k) or values (v). Null if the head is ablated everywhere.
     - receiver_layer: layer of the later head (the receiver). Null if there is no later head.
     - receiver_head: index of the later head (the receiver), from 0. Null if there is no later head.
     - induction_before: induction score of the later head in the unmodified model: mean attention
@@ -1233,11 +1245,12 @@ def ablate(
     - induction: induction score of the later head when the earlier head is ablated
     - write_change: relative change of the receiver's output before the output projection when the
       path is ablated, ‖change‖ / ‖original output‖. Null if heads are ablated everywhere.
-    - loss_increase: increase of the mean loss on the second half when the head is ablated. Null for
-      single paths.
-    - loss_increase_error: standard error of loss_increase over sequences. Null for one sequence and
-      for single paths.
-    - loss: mean loss of the unmodified model on the second half. Null for single paths.
+    - loss_increase: increase of the mean loss on the second half of the tokens when the head is
+      ablated. Null if only a direct path is ablated.
+    - loss_increase_error: standard error of loss_increase over sequences. Null for one sequence,
+      and if only a direct path is ablated.
+    - loss: mean loss of the unmodified model on the second half of the tokens. Null if only direct
+      paths are ablated.
 
     Rows, with prompts: effect of patching or ablating one component on the logit difference of
     prompts.
@@ -1248,13 +1261,13 @@ def ablate(
       or if the gap is not positive.
     - denoising_effect_error: standard error of denoising_effect over prompts. Null for one prompt.
     - noising_effect: Share of the clean–corrupted gap in logit difference that is lost by replacing
-      this component's output in the clean run. Without corrupted prompts: share of the logit
-      difference. Null if the gap or difference is not positive.
+      this component's output in the clean run. Without corrupted prompts: lost share of the clean
+      logit difference. Null if this gap or difference is not positive.
     - noising_effect_error: standard error of noising_effect over prompts. Null for one prompt.
     - logit_difference: mean over clean prompts of logit(correct) − logit(incorrect)
     - corrupted_logit_difference: mean over corrupted prompts of logit(correct) − logit(incorrect).
       Null without corrupted prompts.
-    - prompts: number of prompts in the means
+    - prompts: number of prompts over which the means are taken
     """
     return run("ablate", locals())
 
@@ -1293,11 +1306,11 @@ def directions(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
-    - matrix: matrix or circuit to decompose; ov and qk per head, others per layer: one of
+    - matrix: matrix or circuit to decompose (ov, qk: one per head; others: one per layer): one of
       ov,qk,o,up,gate,down (default: ov)
     - head: ov and qk: show only this head (default: all)
     - directions: number of top singular vectors per head or matrix (default: 3)
@@ -1315,8 +1328,8 @@ def directions(
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
     - length: tokens per window (default: 256, at most the context length)
-    - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-      used, else all windows in order)
+    - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+      requested; else all windows are used in order)
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
@@ -1335,13 +1348,13 @@ def directions(
     - direction: index of the direction, from 1 (largest singular value)
     - value: singular value, with norms folded in
     - energy: share of the energy: squared singular value divided by the sum of all squares
-    - gap: relative gap: distance to the nearest other singular value, divided by this one. Null if
-      there is only one.
+    - gap: relative gap: distance to the nearest other singular value, divided by this direction's
+      singular value. Null if there is only one singular value.
     - singular_vector: singular vector: input or output vector of ov and weight matrices, query or
       key vector of qk
     - sign: sign of the singular vector; an input vector pairs with the output vector of the same
       sign
-    - coherence: mean pairwise cosine similarity of the vectors of the ten top tokens
+    - coherence: mean pairwise cosine similarity of the (un)embedding vectors of the top ten tokens
     - random_coherence: 99% quantile of the coherence of random directions
     - named: true if coherence is above random_coherence
     - rarity: correlation of the token scores with token rarity. Null if no untrained tokens are
@@ -1351,8 +1364,8 @@ def directions(
       values, and fewer than 10 distinct tokens.
     - tokens: top tokens of the direction, highest score first
     - token_copying: copying score Σ Re μ / Σ |μ| over the eigenvalues μ of the head's token-to-
-      token circuit: 1 raises the logits of attended tokens, −1 lowers them. Null if the circuit is
-      zero, or if tokens cannot describe its input or output.
+      token circuit. At 1, the head raises the logits of attended tokens; at −1, it lowers them.
+      Null if the circuit is zero, or if tokens cannot describe its input or output.
     - full_copying: copying score computed from all token embeddings and the bias of the preceding
       norm (Elhage et al. 2021)
 
@@ -1363,8 +1376,8 @@ def directions(
     - output_token_id: token id of the token whose logit rises (ov) or the key token (qk)
     - output_text: text of the written (ov) or key (qk) token. Null if the tokenizer does not know
       it.
-    - score: score of the pair, with the mean over tokens subtracted on both sides. ov: logit added
-      to the written token when the other one is attended to, at a final norm scale of 1. qk:
+    - score: score of the pair, with the mean over tokens subtracted for both tokens. ov: logit that
+      attention to the attended token adds to the written token, at a final norm scale of 1. qk:
       attention score, not divided by √d.
     """
     return run("directions", locals())
@@ -1409,8 +1422,8 @@ def plan(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - calibration_file: calibration text (UTF-8)
     - calibration_token_file: calibration shard of token ids (.bin: header, then uint16)
@@ -1419,11 +1432,11 @@ def plan(
     - calibration_target_file: encoder-decoder models: targets, one per line of calibration_file
     - eval_target_file: encoder-decoder models: targets, one per line of eval_file
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
-      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
-      (default: all)
-    - sequences: number of calibration windows (default: enough for 16 tokens per input of the
-      widest matrix)
+    - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
+      last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
+      boolean .npy. (default: all)
+    - sequences: number of calibration windows (default: enough for 16 tokens per input dimension of
+      the widest matrix)
     - length: tokens per window (default: the context length, at most 2048)
     - seed: draw random windows with this seed (default: consecutive windows from the start)
     - method: compression method, or several, applied in the given order: one or more of
@@ -1436,17 +1449,18 @@ def plan(
       (e.g. +5%)
     - set: one exact setting: remove-layers=2,4 mlp=384 hidden-size=144 head-dim=16 kv-heads=1
       heads=4 mla=32+32 experts=6 low-rank=0.q:64,3.up:100
-    - matrix: see `attnscope explain matrix` (default: all projections; low-rank only)
+    - matrix: low-rank: factor only these matrices: see `attnscope explain matrix` (default: all
+      projections)
     - layers: low-rank: factor only matrices of these layers (default: all)
     - round: round ranks and sizes to multiples of N (default: 1)
-    - eval_sequences: evaluation windows for searching and comparing; the final plan is measured on
-      all windows (default: 8,192 tokens in total)
-    - probe_tokens: low-rank: tokens on which the sensitivity of each matrix is measured (default:
-      1024)
-    - ridge: low-rank: ridge added to the diagonal of second moments, relative to its mean (default:
-      0.01)
-    - rank_allocation: rank allocation by measured sensitivity, by equal energy share, uniform, or
-      uniform without calibration: kl, energy, uniform or plain (default: kl)
+    - eval_sequences: number of evaluation windows used to search and compare methods; the final
+      plan is measured on all windows (default: 8,192 tokens in total)
+    - probe_tokens: low-rank: number of tokens on which the sensitivity of each matrix is measured
+      (default: 1024)
+    - ridge: low-rank: ridge added to the diagonal of the second-moment matrix, relative to the mean
+      of this diagonal (default: 0.01)
+    - rank_allocation: allocate ranks by measured sensitivity, by equal energy share, uniformly, or
+      uniformly without calibration: kl, energy, uniform or plain (default: kl)
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
@@ -1455,14 +1469,15 @@ def plan(
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
       uses `threads` threads (default: 1)
 
-    Rows: one compression method at one size, measured.
+    Rows: measured results of one compression method at one size.
     - model: model name, as in models
     - method: compression method
     - description: what the method keeps, such as "6 → 5 (without 2)"
     - size: remaining size in the unit of the method, such as layers or neurons
-    - parameters: parameters of the compressed model; low-rank: counted as factors
+    - parameters: number of parameters of the compressed model; low-rank: those of the factors are
+      counted
     - kv_cache_bytes_per_token: KV-cache bytes per token of the compressed model, at 16 bits
-    - flops_per_token: FLOPs per token, generating halfway through the context; with MLA, keys and
+    - flops_per_token: FLOPs per generated token at half the context length; with MLA, keys and
       values of earlier tokens are recomputed from their latents
     - relative_flops: FLOPs per token of the compressed model, divided by those of the original
       model
@@ -1477,7 +1492,8 @@ def plan(
     - layer: layer, from 0; null: whole model
     - matrix: low-rank: matrix; null for other methods
     - parameters: parameters of the layer, matrix or model before compression
-    - parameters_after: parameters that remain after compression; low-rank: counted as factors
+    - parameters_after: number of parameters that remain after compression; low-rank: those of the
+      factors are counted
     - kept: indices of the kept neurons, heads, experts or rotary pairs; null for methods without
       such a list
     - rank: low-rank: planned rank; null if the matrix is not factored
@@ -1529,8 +1545,8 @@ def shrink(
     - plan: plan: JSON report of attnscope plan with a method and a target
     - folder: new folder for the compressed model
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - dtype: dtype of all weights: same, F32, BF16 or F16 (default: same)
     - shard_size: maximum size of a weights file (default: 5G)
@@ -1541,9 +1557,9 @@ def shrink(
     - calibration_target_file: encoder-decoder models: targets, one per line of calibration_file
     - eval_target_file: encoder-decoder models: targets, one per line of eval_file
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
-      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
-      (default: all)
+    - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
+      last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
+      boolean .npy. (default: all)
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
@@ -1597,8 +1613,8 @@ def report(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
     - layout: JSON file that describes the checkpoint; replaces config.json
-    - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-      decoder, cross, text or vision
+    - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+      text or vision
     - text: input text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
@@ -1610,14 +1626,14 @@ def report(
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
       for random tokens)
     - length: tokens per window (default: 100, at most the context length)
-    - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-      used, else all windows in order)
+    - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+      requested; else all windows are used in order)
     - consecutive: use consecutive windows from the start of the file instead of random ones;
       underestimates standard errors
     - lines: treat each line as a separate example; no window crosses lines
-    - score_positions: predicted tokens that count in losses and means, by position from 0: last,
-      10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a boolean .npy.
-      (default: all)
+    - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
+      last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
+      boolean .npy. (default: all)
     - image: vision models: image file (PNG or JPEG); or a Pillow image
     - pixel_values: vision models: preprocessed pixels (.npy: channels, rows, columns), or several
       images along a leading axis; or an array
@@ -1654,14 +1670,14 @@ def export(
     - model: print only rows of this model
     - list: list stored models, commands, parameters, row counts and times
 
-    Rows, with list: stored rows of one model in one set; a set is one analysis with one choice of
+    Rows, with list: stored rows of one model in one set; a set is one analysis with fixed
     parameters.
     - set: number of the set, as passed to `export --set`
     - model: model name, as in models
     - command: command that computed the rows
     - analysis: analysis of the command that computed the rows; also the name of the SQL view
     - parameters: Parameters of the analysis as JSON, as in the output of `export`. A null value
-      means that the runs of the set differ.
+      means that the runs of the set differ in this parameter.
     - revision: analysis version; incremented when a release changes the results
     - rows: number of rows that `export` prints for this model; null if this version of attnscope
       does not know the analysis
@@ -1707,8 +1723,8 @@ class ModelCommands:
 
         - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this
           text
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - matrix: see `attnscope explain matrix` (default: all projections of the model)
         - per_head: add a row per head
         - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of
@@ -1727,8 +1743,8 @@ class ModelCommands:
         - sequences: number of windows to use from the file (default: 100, or all if there are
           fewer; 8 for random tokens)
         - length: tokens per window (default: 100, at most the context length)
-        - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-          used, else all windows in order)
+        - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+          requested; else all windows are used in order)
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -1761,13 +1777,14 @@ class ModelCommands:
     ) -> Table:
         """Compute moments, quantiles and histograms of weights.
 
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - matrix: see `attnscope explain matrix` (default: all matrices of the model)
         - per_head: add a row per head
         - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of
           8)
-        - histogram: add histograms: bin edges, counts, density and number of values outside
+        - histogram: add histograms: bin edges, counts, density and number of values outside the
+          bins
         - bins: number of equal bins, or fd for the Freedman-Diaconis rule (default: 80)
         - range: lowest and highest bin edge (default: -0.8,0.8; with fd: smallest to largest value)
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -1801,8 +1818,8 @@ class ModelCommands:
     ) -> Table:
         """Compare weight vectors of heads; find duplicate heads.
 
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - matrix: one or more of q,k,v,gate,up,down,router,shared_gate,shared_up,shared_down
           (default: q,k,v)
         - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of
@@ -1811,7 +1828,8 @@ class ModelCommands:
           layer
         - head_matrix: report all cosines between the rows of head H in layer L (k, v: a key/value
           head)
-        - histogram: add histograms: bin edges, counts, density and number of values outside
+        - histogram: add histograms: bin edges, counts, density and number of values outside the
+          bins
         - bins: number of equal bins, or fd for the Freedman-Diaconis rule (default: 100)
         - range: lowest and highest bin edge (default: -0.4,0.4; with fd: smallest to largest value)
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -1852,8 +1870,8 @@ class ModelCommands:
         """Compare experts, or measure routing on a text.
 
         - text: input text
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
         - no_special_tokens: do not add special tokens
@@ -1861,14 +1879,14 @@ class ModelCommands:
         - sequences: number of windows to use from the file (default: 100, or all if there are
           fewer; 8 for random tokens)
         - length: tokens per window (default: 100, at most the context length)
-        - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-          used, else all windows in order)
+        - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+          requested; else all windows are used in order)
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0:
-          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
-          boolean .npy. (default: all)
+        - score_positions: positions, from 0, of the predicted tokens that count in losses and
+          means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
+          example, or a boolean .npy. (default: all)
         - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of
           8)
         - energy: energy thresholds of the energy ranks, e.g. 0.9,0.99 (default: 0.9,0.99)
@@ -1898,8 +1916,8 @@ class ModelCommands:
         - matrix: see `attnscope explain matrix`
         - head: select one head: a query head, or for k, v and kv a key/value head
         - expert: MoE layers: select the gate, up or down matrix of this expert
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         """
         return run("matrix", locals())
 
@@ -1934,17 +1952,17 @@ class ModelCommands:
 
         - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this
           text
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - circuit: circuits to analyze: one or more of qk,ov (default: both)
         - energy: energy thresholds of the energy ranks, e.g. 0.9,0.99 (default: 0.9,0.99)
         - fold_norm: fold the gain of the preceding norm into Q, K and V; centered also subtracts
           the means that LayerNorms subtract, as in TransformerLens: gain or centered
         - with_bias: include the biases of Q, K and V as an extra input coordinate
-        - rope_offset: RoPE models: evaluate qk at this key position minus query position (default:
-          0)
-        - all_eigenvalues: also compute copying scores of sums over heads of order above 1024, which
-          may take minutes
+        - rope_offset: RoPE models: relative position at which qk is evaluated (key position minus
+          query position) (default: 0)
+        - all_eigenvalues: also compute the copying score of the sum over heads if KV heads × head
+          size (MLA: latent size) exceeds 1024; may take minutes
         - composition: compute composition scores of each head with the heads of earlier layers
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
@@ -1953,8 +1971,8 @@ class ModelCommands:
         - sequences: number of windows to use from the file (default: 100, or all if there are
           fewer; 8 for random tokens)
         - length: tokens per window (default: 100, at most the context length)
-        - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-          used, else all windows in order)
+        - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+          requested; else all windows are used in order)
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -2007,8 +2025,8 @@ class ModelCommands:
         """Measure attention maps: rank, entropy, attended positions.
 
         - text: input text
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
         - no_special_tokens: do not add special tokens
@@ -2019,14 +2037,14 @@ class ModelCommands:
         - sequences: number of windows to use from the file (default: 100, or all if there are
           fewer; 8 for random tokens)
         - length: tokens per window (default: 100, at most the context length)
-        - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-          used, else all windows in order)
+        - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+          requested; else all windows are used in order)
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0:
-          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
-          boolean .npy. (default: all)
+        - score_positions: positions, from 0, of the predicted tokens that count in losses and
+          means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
+          example, or a boolean .npy. (default: all)
         - image: vision models: image file (PNG or JPEG); or a Pillow image
         - pixel_values: vision models: preprocessed pixels (.npy: channels, rows, columns), or
           several images along a leading axis; or an array
@@ -2036,11 +2054,12 @@ class ModelCommands:
         - energy: energy thresholds of the energy ranks, e.g. 0.9,0.99 (default: 0.9)
         - exclude_first_token: exclude the first token, usually an attention sink, from energy ranks
           and energy_columns
-        - induction: score induction and duplicate-token heads on random tokens repeated twice
-        - heatmap: draw the attention map of one head on the first sequence
+        - induction: compute the induction and duplicate-token scores of each head on random tokens
+          repeated twice
+        - heatmap: draw the attention map of one head, such as L0H2, on the first sequence
         - maps: also save the attention maps to this .safetensors file
-        - maps_of: maps to save, of the first sequence or averaged over all: first or mean (default:
-          first)
+        - maps_of: save the maps of the first sequence, or the mean maps over all sequences: first
+          or mean (default: first)
         - log: with heatmap: use a logarithmic scale
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
         - threads: number of threads; never changes results (default: all cores)
@@ -2086,8 +2105,8 @@ class ModelCommands:
         """Predict tokens or image labels; measure perplexity.
 
         - text: input text
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
         - no_special_tokens: do not add special tokens
@@ -2100,19 +2119,21 @@ class ModelCommands:
         - features: audio models: preprocessed audio (.npy: samples, or features and frames), or
           several inputs along a leading axis; or an array
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0:
-          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
-          boolean .npy. (default: all)
+        - score_positions: positions, from 0, of the predicted tokens that count in losses and
+          means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
+          example, or a boolean .npy. (default: all)
         - top: number of most likely tokens (default: 5)
         - generate: generate up to N tokens after the text, by greedy decoding
         - perplexity: measure perplexity on the text, in windows of the context length
         - stride: tokens between window starts; if windows overlap, only new tokens count (default:
           the context length)
         - attribution: direct logit attribution of each component, to the logits of the next tokens
-        - token: with attribution: attribute the logit of this token (text or id) after the text
-        - against: with token: subtract the logit of this token (text or id)
-        - prompts: with attribution: attribute the logit difference between correct and incorrect
-          answers of these prompts (JSON lines)
+        - token: with attribution: attribute the logit of this token (text or id) as the next token
+          after the text
+        - against: with token: attribute the difference from the logit of this other token (text or
+          id)
+        - prompts: with attribution: attribute the logit difference between the correct and the
+          incorrect answer, for prompts in a JSON Lines file
         - target_file: with perplexity: target texts, one per line of text_file
         - save: save tokens, attentions, hidden states and logits to this .safetensors file
         - threads: number of threads; never changes results (default: all cores)
@@ -2153,8 +2174,8 @@ class ModelCommands:
         """Decode each layer's residual stream (logit lens).
 
         - text: input text
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
         - no_special_tokens: do not add special tokens
@@ -2164,19 +2185,20 @@ class ModelCommands:
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
         - length: tokens per window (default: 256, at most the context length)
-        - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-          used, else all windows in order)
+        - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+          requested; else all windows are used in order)
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0:
-          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
-          boolean .npy. (default: all)
+        - score_positions: positions, from 0, of the predicted tokens that count in losses and
+          means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
+          example, or a boolean .npy. (default: all)
         - states: decode the residual stream before each layer, or also after its attention:
           resid_pre or resid_pre,resid_mid (default: resid_pre)
         - grid: report the prediction of each state at each token of one text
         - top: with grid: number of most likely tokens to list (default: 1)
-        - prompts: report how much each state prefers the correct answer; prompts as JSON lines
+        - prompts: report how much each state prefers the correct answer, for prompts in a JSON
+          Lines file
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
@@ -2220,8 +2242,8 @@ class ModelCommands:
         """Measure the loss increase from ablating each component.
 
         - text: input text
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
         - no_special_tokens: do not add special tokens
@@ -2231,25 +2253,25 @@ class ModelCommands:
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
         - length: tokens per window (default: 256, at most the context length)
-        - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-          used, else all windows in order)
+        - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+          requested; else all windows are used in order)
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0:
-          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
-          boolean .npy. (default: all)
-        - components: kinds of components to ablate, one component at a time (layers: attention and
-          MLP): one or more of all,heads,attention,mlp,layers (default: all; layers if the model has
-          more than 200 heads)
-        - ablation: replace outputs by their mean over the text, by zeros, or by those on the next
-          window: mean, zero or resample (default: mean)
-        - induction: measure how ablating each head changes later induction heads, on random tokens
-          repeated twice
-        - receiver: with induction: ablate the direct path into this head's query, key or value
-          input, one at a time; L5H3.k: the key input only
-        - prompts: measure how each component changes the logit difference between correct and
-          incorrect answer, for prompts in a JSON Lines file
+        - score_positions: positions, from 0, of the predicted tokens that count in losses and
+          means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
+          example, or a boolean .npy. (default: all)
+        - components: kinds of components to ablate, one component at a time (layers: attention
+          layers and MLPs): one or more of all,heads,attention,mlp,layers (default: all; layers if
+          the model has more than 200 heads)
+        - ablation: replace each output by its mean over the text, by zeros, or by the same
+          component's output on the next window: mean, zero or resample (default: mean)
+        - induction: measure how ablating each head changes the induction scores of later heads, on
+          random tokens repeated twice
+        - receiver: with induction: ablate the direct paths into this head's query, key and value
+          inputs, one at a time; L5H3.k: only the key input
+        - prompts: activation patching: measure how each component changes the logit difference, for
+          clean and corrupted prompts in a JSON Lines file
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
@@ -2291,11 +2313,11 @@ class ModelCommands:
         """Show the top tokens of each singular vector.
 
         - text: text for testing whether input directions respond to their top tokens
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
-        - matrix: matrix or circuit to decompose; ov and qk per head, others per layer: one of
-          ov,qk,o,up,gate,down (default: ov)
+        - matrix: matrix or circuit to decompose (ov, qk: one per head; others: one per layer): one
+          of ov,qk,o,up,gate,down (default: ov)
         - head: ov and qk: show only this head (default: all)
         - directions: number of top singular vectors per head or matrix (default: 3)
         - top: number of top tokens per vector and sign (default: 10)
@@ -2311,8 +2333,8 @@ class ModelCommands:
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
         - length: tokens per window (default: 256, at most the context length)
-        - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-          used, else all windows in order)
+        - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+          requested; else all windows are used in order)
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
@@ -2357,8 +2379,8 @@ class ModelCommands:
     ) -> Table:
         """Measure what compressing the model costs in perplexity.
 
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - calibration_file: calibration text (UTF-8)
         - calibration_token_file: calibration shard of token ids (.bin: header, then uint16)
         - eval_file: evaluation text for all perplexities, in the same format (default: the last
@@ -2366,11 +2388,11 @@ class ModelCommands:
         - calibration_target_file: encoder-decoder models: targets, one per line of calibration_file
         - eval_target_file: encoder-decoder models: targets, one per line of eval_file
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0:
-          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
-          boolean .npy. (default: all)
-        - sequences: number of calibration windows (default: enough for 16 tokens per input of the
-          widest matrix)
+        - score_positions: positions, from 0, of the predicted tokens that count in losses and
+          means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
+          example, or a boolean .npy. (default: all)
+        - sequences: number of calibration windows (default: enough for 16 tokens per input
+          dimension of the widest matrix)
         - length: tokens per window (default: the context length, at most 2048)
         - seed: draw random windows with this seed (default: consecutive windows from the start)
         - method: compression method, or several, applied in the given order: one or more of
@@ -2383,17 +2405,18 @@ class ModelCommands:
           P (e.g. +5%)
         - set: one exact setting: remove-layers=2,4 mlp=384 hidden-size=144 head-dim=16 kv-heads=1
           heads=4 mla=32+32 experts=6 low-rank=0.q:64,3.up:100
-        - matrix: see `attnscope explain matrix` (default: all projections; low-rank only)
+        - matrix: low-rank: factor only these matrices: see `attnscope explain matrix` (default: all
+          projections)
         - layers: low-rank: factor only matrices of these layers (default: all)
         - round: round ranks and sizes to multiples of N (default: 1)
-        - eval_sequences: evaluation windows for searching and comparing; the final plan is measured
-          on all windows (default: 8,192 tokens in total)
-        - probe_tokens: low-rank: tokens on which the sensitivity of each matrix is measured
-          (default: 1024)
-        - ridge: low-rank: ridge added to the diagonal of second moments, relative to its mean
-          (default: 0.01)
-        - rank_allocation: rank allocation by measured sensitivity, by equal energy share, uniform,
-          or uniform without calibration: kl, energy, uniform or plain (default: kl)
+        - eval_sequences: number of evaluation windows used to search and compare methods; the final
+          plan is measured on all windows (default: 8,192 tokens in total)
+        - probe_tokens: low-rank: number of tokens on which the sensitivity of each matrix is
+          measured (default: 1024)
+        - ridge: low-rank: ridge added to the diagonal of the second-moment matrix, relative to the
+          mean of this diagonal (default: 0.01)
+        - rank_allocation: allocate ranks by measured sensitivity, by equal energy share, uniformly,
+          or uniformly without calibration: kl, energy, uniform or plain (default: kl)
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
@@ -2427,8 +2450,8 @@ class ModelCommands:
 
         - plan: plan: JSON report of attnscope plan with a method and a target
         - folder: new folder for the compressed model
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - dtype: dtype of all weights: same, F32, BF16 or F16 (default: same)
         - shard_size: maximum size of a weights file (default: 5G)
         - calibration_file: calibration text (UTF-8)
@@ -2438,9 +2461,9 @@ class ModelCommands:
         - calibration_target_file: encoder-decoder models: targets, one per line of calibration_file
         - eval_target_file: encoder-decoder models: targets, one per line of eval_file
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0:
-          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
-          boolean .npy. (default: all)
+        - score_positions: positions, from 0, of the predicted tokens that count in losses and
+          means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
+          example, or a boolean .npy. (default: all)
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
@@ -2483,8 +2506,8 @@ class ModelCommands:
         """Write a self-contained HTML report.
 
         - text: input text
-        - stack: analyze this stack of a model with several stacks, same as MODEL:STACK: encoder,
-          decoder, cross, text or vision
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
         - no_special_tokens: do not add special tokens
@@ -2495,14 +2518,14 @@ class ModelCommands:
         - sequences: number of windows to use from the file (default: 100, or all if there are
           fewer; 8 for random tokens)
         - length: tokens per window (default: 100, at most the context length)
-        - seed: seed for drawing windows at random (default: 0 if the file has more windows than are
-          used, else all windows in order)
+        - seed: seed for drawing windows at random (default: 0 if the file has more windows than
+          requested; else all windows are used in order)
         - consecutive: use consecutive windows from the start of the file instead of random ones;
           underestimates standard errors
         - lines: treat each line as a separate example; no window crosses lines
-        - score_positions: predicted tokens that count in losses and means, by position from 0:
-          last, 10-, 3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a
-          boolean .npy. (default: all)
+        - score_positions: positions, from 0, of the predicted tokens that count in losses and
+          means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
+          example, or a boolean .npy. (default: all)
         - image: vision models: image file (PNG or JPEG); or a Pillow image
         - pixel_values: vision models: preprocessed pixels (.npy: channels, rows, columns), or
           several images along a leading axis; or an array

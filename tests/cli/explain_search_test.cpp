@@ -46,6 +46,16 @@ constexpr Task kTasks[] = {
     {"LayerNorm folding", "circuits MODEL --fold-norm"},
     {"null space", "rank_drop"},
     {"attention pattern", "attention MODEL --text TEXT --heatmap"},
+    {"full QK circuit", "directions MODEL --matrix qk"},
+    {"sliding window perplexity", "--perplexity"},
+    {"masked language modeling", "predict MODEL"},
+    {"run_with_cache", "--save"},
+    {"unembed singular vectors", "directions MODEL"},
+    {"LoRA adapter", "diff BASE FINETUNED"},
+    {"SVD low-rank approximation", "low-rank"},
+    {"d_model n_heads", "info MODEL"},
+    {"dump W_O to numpy", "matrix MODEL"},
+    {"zero ablation", "--ablation zero"},
 };
 
 class ExplainSearch : public ::testing::TestWithParam<Task> {};

@@ -64,31 +64,31 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
 Parameters ablate_parameters() {
   return {{.name = "components",
            .type = several,
-           .help = "kinds of components to ablate, one component at a time (layers: attention and "
-                   "MLP)",
+           .help = "kinds of components to ablate, one component at a time (layers: attention "
+                   "layers and MLPs)",
            .metavariable = "KINDS",
            .choices = {"all", "heads", "attention", "mlp", "layers"},
            .default_words =
                "all; layers if the model has more than " + std::to_string(kUsualHeads) + " heads"},
           {.name = "ablation",
            .type = choice,
-           .help = "replace outputs by their mean over the text, by zeros, or by those on the next "
-                   "window",
+           .help = "replace each output by its mean over the text, by zeros, or by the same "
+                   "component's output on the next window",
            .metavariable = "TYPE",
            .choices = {"mean", "zero", "resample"},
            .default_text = "mean"},
           {.name = "induction",
            .type = flag,
            .group = OptionGroup::mode,
-           .help = "measure how ablating each head changes later induction heads, on random tokens "
-                   "repeated twice"},
+           .help = "measure how ablating each head changes the induction scores of later heads, on "
+                   "random tokens repeated twice"},
           {.name = "receiver",
            .type = receiver,
-           .help = "with {induction}: ablate the direct path into this head's query, key or value "
-                   "input, one at a time; L5H3.k: the key input only",
+           .help = "with {induction}: ablate the direct paths into this head's query, key and "
+                   "value inputs, one at a time; L5H3.k: only the key input",
            .metavariable = "HEAD"},
-          prompts_parameter("measure how each component changes the logit difference between "
-                            "correct and incorrect answer, for prompts in a JSON Lines file")};
+          prompts_parameter("activation patching: measure how each component changes the logit "
+                            "difference, for clean and corrupted prompts in a JSON Lines file")};
 }
 
 }  // namespace

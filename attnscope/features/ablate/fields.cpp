@@ -36,7 +36,8 @@ RowKind ablate_rows() {
       number("loss_increase", Nulls::none, "nats", "loss increase",
              "increase of the mean loss when the component is ablated"),
       number("loss_increase_error", Nulls::whole, "nats", "",
-             "standard error of loss_increase over windows or pairs. Null for a single one."),
+             "standard error of loss_increase over windows or pairs. Null for a single window or "
+             "pair."),
       number("kl", Nulls::none, "nats", "kl",
              "mean KL divergence of the ablated model's predictions from the original: KL(original "
              "‖ ablated)"),
@@ -47,12 +48,13 @@ RowKind ablate_rows() {
              "mean over the vocabulary. Null if the logits are not a sum of component outputs, and "
              "for encoders."),
       number("direct_effect_error", Nulls::whole, "logits", "",
-             "standard error of direct_effect over windows or pairs. Null for a single one."),
+             "standard error of direct_effect over windows or pairs. Null for a single window or "
+             "pair."),
       number("loss", Nulls::none, "nats", "loss", "mean loss of the unmodified model"),
       {.name = "predicted",
        .type = integer,
        .unit = "tokens",
-       .meaning = "number of predicted tokens in the mean losses",
+       .meaning = "number of predicted tokens over which losses are averaged",
        .where = kSection}};
   kind.parameters.push_back({.name = "ablation",
                              .type = text,
@@ -100,7 +102,7 @@ RowKind ablate_induction_rows() {
       {.name = "receiver_input",
        .type = text,
        .nulls = Nulls::whole,
-       .meaning = "input of the receiver that the direct path is ablated in: its queries (q), keys "
+       .meaning = "input of the receiver at the end of the ablated direct path: queries (q), keys "
                   "(k) or values (v). Null if the head is ablated everywhere.",
        .where = kSection,
        .choices = {"q", "k", "v"}},
@@ -117,17 +119,18 @@ RowKind ablate_induction_rows() {
              "relative change of the receiver's output before the output projection when the path "
              "is ablated, ‖change‖ / ‖original output‖. Null if heads are ablated everywhere."),
       number("loss_increase", "nats", "loss increase",
-             "increase of the mean loss on the second half when the head is ablated. Null for "
-             "single paths."),
+             "increase of the mean loss on the second half of the tokens when the head is ablated. "
+             "Null if only a direct path is ablated."),
       number("loss_increase_error", "nats", "",
-             "standard error of loss_increase over sequences. Null for one sequence and for single "
-             "paths."),
+             "standard error of loss_increase over sequences. Null for one sequence, and if only a "
+             "direct path is ablated."),
       number("loss", "nats", "loss",
-             "mean loss of the unmodified model on the second half. Null for single paths.")};
+             "mean loss of the unmodified model on the second half of the tokens. Null if only "
+             "direct paths are ablated.")};
   kind.parameters.insert(kind.parameters.begin(),
                          Field{.name = "induction",
                                .type = flag,
-                               .meaning = "true: rows are from random tokens repeated twice",
+                               .meaning = "true: rows are computed on random tokens repeated twice",
                                .where = "formats.md#parameters"});
   kind.parameters.push_back(layers_parameter());
   kind.parameters.push_back({.name = "receiver",
@@ -165,7 +168,7 @@ std::vector<Field> preference_fields() {
            .where = kSection},
           {.name = "prompts",
            .type = integer,
-           .meaning = "number of prompts in the means",
+           .meaning = "number of prompts over which the means are taken",
            .where = kSection}};
 }
 
@@ -204,8 +207,8 @@ RowKind ablate_prompts_rows() {
             "standard error of denoising_effect over prompts. Null for one prompt."),
       share("noising_effect", "noising effect",
             "Share of the clean–corrupted gap in logit difference that is lost by replacing this "
-            "component's output in the clean run. Without corrupted prompts: share of the logit "
-            "difference. Null if the gap or difference is not positive."),
+            "component's output in the clean run. Without corrupted prompts: lost share of the "
+            "clean logit difference. Null if this gap or difference is not positive."),
       share("noising_effect_error", "",
             "standard error of noising_effect over prompts. Null for one prompt.")};
   for (Field& field : preference_fields()) kind.fields.push_back(std::move(field));

@@ -60,7 +60,7 @@ struct FloatMaps {
 FloatMaps float_maps(const UserMaps& user_maps, std::int64_t sequence, std::int64_t first,
                      std::int64_t count, const Compute& compute);
 
-// Computes the measures of given maps.
+// Computes the measures of attention maps that the user supplies.
 
 /// Returns an attention_outcome() for each run of sequences of equal length, in order, with the
 /// flag `causal` of the layer. `options`: energy and exclude_first_token. The baseline is uniform

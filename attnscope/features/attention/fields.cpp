@@ -27,10 +27,10 @@ void add_mean(std::vector<Field>& fields, std::string_view name, std::string_vie
   fields.push_back({.name = name_of_error,
                     .nulls = Nulls::whole,
                     .unit = unit,
-                    .meaning = of_heads ? "head: standard error over sequences of the field of the "
-                                          "same name without _error. Null for one sequence."
-                                        : "layer: standard error over sequences of the field of "
-                                          "the same name without _error. Null for one sequence.",
+                    .meaning = of_heads ? "head: standard error over sequences; the field name "
+                                          "without _error names the mean. Null for one sequence."
+                                        : "layer: standard error over sequences; the field name "
+                                          "without _error names the mean. Null for one sequence.",
                     .where = kAttentionSection,
                     .optional = true});
 }
@@ -48,7 +48,7 @@ Field query_head_field() {
 }
 
 /// For layer rows. Null for cross-attention, which shares the residual stream of the decoder's own
-/// rows, and for given maps.
+/// rows, and for user maps.
 std::vector<Field> activation_fields() {
   const auto of_layer = [](std::string_view name, FieldType type, std::string_view heading,
                            std::string_view meaning) {
@@ -63,22 +63,22 @@ std::vector<Field> activation_fields() {
   std::vector<Field> fields = {
       of_layer("max_activation", number, "max activation",
                "layer: largest absolute activation of the residual stream after the layer. Null "
-               "for cross-attention and given maps."),
+               "for cross-attention and user maps."),
       of_layer("activation_ratio", number, "over median",
                "layer: max_activation divided by the median absolute activation of its sequence. "
-               "Null if the median is 0, for cross-attention and for given maps."),
+               "Null if the median is 0, for cross-attention and for user maps."),
       of_layer("activation_dimension", integer, "dimension",
                "layer: dimension of the residual stream with the largest absolute activation, from "
-               "0. Null for cross-attention and given maps."),
+               "0. Null for cross-attention and user maps."),
       of_layer("activation_position", integer, "position",
                "layer: position with the largest absolute activation, from 0. Null for "
-               "cross-attention and given maps."),
+               "cross-attention and user maps."),
       of_layer("outlier_count", integer, "outliers",
                "layer: number of dimensions of the attention input whose magnitude is at least 6 "
-               "at 6% of the positions. Null for cross-attention and given maps."),
+               "at 6% or more of the positions. Null for cross-attention and user maps."),
       of_layer("outlier_dimensions", integer, "",
                "layer: outlier dimensions of the attention input, most frequent first, at most 16. "
-               "Null for cross-attention and given maps.")};
+               "Null for cross-attention and user maps.")};
   fields.back().form = list;
   return fields;
 }
@@ -87,14 +87,14 @@ std::vector<Field> own_fields() {
   std::vector<Field> fields = {{.name = "sequences",
                                 .type = integer,
                                 .unit = "sequences",
-                                .meaning = "number of sequences in the means",
+                                .meaning = "number of sequences over which the means are taken",
                                 .where = kAttentionSection}};
   const auto of_head = [&](auto name, auto error, auto heading, auto meaning, auto... unit) {
     add_mean(fields, name, error, heading, meaning, /*of_heads=*/true, unit...);
   };
   of_head("energy_rank", "energy_rank_error", "rank",
-          "head: energy rank of its attention map, the number of singular values needed for the "
-          "share `energy` of the energy (squared Frobenius norm)",
+          "head: energy rank of its attention map: number of singular values that hold the share "
+          "`energy` of the squared Frobenius norm",
           "singular values");
   of_head("energy_columns", "energy_columns_error", "columns",
           "head: smallest number of columns (keys) that hold the share `energy` of all squared "
@@ -104,11 +104,13 @@ std::vector<Field> own_fields() {
       {.name = "top_columns",
        .type = integer,
        .form = list,
-       .meaning = "head: columns (keys) that are most often among its energy_columns, from 0",
+       .meaning = "head: indices, from 0, of the columns (keys) that are among the largest columns "
+                  "in the most sequences",
        .where = kAttentionSection,
        .optional = true});
   of_head("first_column_share", "first_column_share_error", "in first",
-          "head: share of all squared attention weights in the largest column");
+          "head: share of the sum of squared attention weights that lies in the largest column "
+          "(key)");
   of_head("entropy", "entropy_error", "entropy",
           "head: attention entropy per query, mean over queries", "nats");
   of_head("sink_mass", "sink_mass_error", "sink", "head: mean attention to the first key");
@@ -142,30 +144,31 @@ std::vector<Field> own_fields() {
   fields.back().nulls = Nulls::whole;
   of_head("monotonicity", "monotonicity_error", "monotonicity",
           "head, cross-attention: share of pairs of target tokens whose mean attended source "
-          "positions are in the same order. Null if source or target has one token.");
+          "positions are in the same order as the target tokens. Null if source or target has one "
+          "token.");
   fields.push_back(uniform_field(
-      "uniform_monotonicity", "head, cross-attention: monotonicity under uniform attention, 0.5"));
+      "uniform_monotonicity", "head, cross-attention: monotonicity under uniform attention: 0.5"));
   of_head("attended_token_effect", "attended_token_effect_error", "attended token effect",
-          "head: direct effect on the attended token's logit, relative to the mean over the text's "
-          "tokens, averaged over queries. Null if the logits are not a sum of component outputs, "
-          "or the last layer is not run.",
+          "head: direct effect of the head on the attended token's logit, relative to the mean "
+          "over the text's tokens, averaged over queries. Null if the logits are not a sum of "
+          "component outputs, or if the last layer is not run.",
           "logits");
   of_head("output_ratio", "output_ratio_error", "output norm",
           "head: norm of the head output divided by the norm of the residual stream before the "
-          "layer, mean over tokens. Null for given maps.",
+          "layer, mean over tokens. Null for user maps.",
           "share of the residual stream norm");
   fields.push_back({.name = "max_rank",
                     .nulls = Nulls::whole,
                     .unit = "singular values",
                     .heading = "max rank",
-                    .meaning = "layer: largest mean energy rank of its heads",
+                    .meaning = "layer: largest energy_rank of any of its heads",
                     .where = kAttentionSection,
                     .optional = true});
   add_mean(fields, "mean_max_rank", "mean_max_rank_error", "mean max",
            "layer: largest energy rank of its heads in each sequence, mean over sequences",
            /*of_heads=*/false, "singular values");
   add_mean(fields, "mean_energy_columns", "mean_energy_columns_error", "columns",
-           "layer: energy_columns, mean over heads and sequences", /*of_heads=*/false, "columns");
+           "layer: mean of energy_columns over heads and sequences", /*of_heads=*/false, "columns");
   fields.push_back(
       uniform_field("uniform_energy_columns", "layer: energy_columns under uniform attention"));
   fields.back().type = integer;
@@ -288,7 +291,7 @@ RowKind induction_rows() {
   kind.parameters.insert(kind.parameters.begin(),
                          Field{.name = "induction",
                                .type = flag,
-                               .meaning = "true: rows are from random tokens repeated twice",
+                               .meaning = "true: rows are computed on random tokens repeated twice",
                                .where = "formats.md#parameters"});
   kind.parameters.push_back(layers_parameter());
   return kind;

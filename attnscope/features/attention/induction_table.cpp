@@ -82,8 +82,8 @@ void write_induction_table(const Report& report, const WriteOptions& options, st
   write_skipped(report, out);
   write_legend(
       "Mean attention from a repeated random token to the token after its first occurrence "
-      "(induction), and to that occurrence (duplicate token). ±: standard error. uniform: "
-      "uniform attention. " +
+      "(induction), and to the first occurrence itself (duplicate token). ±: standard error. "
+      "uniform: uniform attention. " +
           sequences_text(report.parameters),
       options, out);
 }

@@ -245,8 +245,8 @@ std::string attention_legend(const Report& report) {
       flag_in(report.parameters, "exclude_first_token").value_or(false);
   return fmt::format(
              "Rank: singular values needed for {} of the energy of an attention map. Columns: "
-             "smallest number of keys with the same share. Mean max: mean over {}. ±: standard "
-             "error.{}",
+             "smallest number of keys that hold the same share. Mean max: mean over {}. ±: "
+             "standard error.{}",
              energy ? shortest_decimal(*energy) : "a share", sequences_text(report.parameters),
              exclude_first_token ? " First token excluded." : "") +
          scored_means(report.parameters);

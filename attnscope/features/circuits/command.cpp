@@ -58,15 +58,16 @@ Parameters circuits_parameters() {
        .help = "include the biases of Q, K and V as an extra input coordinate"},
       {.name = "rope_offset",
        .type = integer,
-       .help = "RoPE models: evaluate qk at this key position minus query position",
+       .help = "RoPE models: relative position at which qk is evaluated (key position minus query "
+               "position)",
        .metavariable = "TOKENS",
        .least = -kMaxOffset,
        .most = kMaxOffset,
        .default_text = "0"},
       {.name = "all_eigenvalues",
        .type = flag,
-       .help = "also compute copying scores of sums over heads of order above 1024, which may take "
-               "minutes"},
+       .help = "also compute the copying score of the sum over heads if KV heads × head size (MLA: "
+               "latent size) exceeds 1024; may take minutes"},
       {.name = "composition",
        .type = flag,
        .group = OptionGroup::mode,

@@ -68,8 +68,9 @@ class CompositionTable : public ReportCollector {
     write_skipped(report(), out_);
     out_ << style_.dim(fmt::format(
                 "Score: Frobenius norm of the later head's circuit (query, key or value input) "
-                "times the earlier head's OV circuit, divided by both norms.\nExcess: score minus "
-                "1/sqrt(hidden_size), the expected score of random heads. Variant: {}.",
+                "times the earlier head's OV circuit, divided by the norms of both "
+                "circuits.\nExcess: score minus 1/sqrt(hidden_size), the expected score of random "
+                "heads. Variant: {}.",
                 variant_text(report().parameters)))
          << '\n';
   }

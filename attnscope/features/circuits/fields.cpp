@@ -65,11 +65,11 @@ std::vector<Field> circuit_measures() {
                          "W_V W_O. Null if the circuit is not square.",
                          Nulls::entries),
       count_by_threshold("rank_drop", "drop",
-                         "rank drop of the product: rank W_K (or W_V) − rank of the circuit, as "
-                         "energy ranks. May be negative."),
+                         "rank drop of the product: energy rank of W_K (or W_V) minus the energy "
+                         "rank of the circuit. May be negative."),
       count_by_threshold("head_space_rank_drop", "in head",
-                         "rank drop in head space: rank W_Q (or W_O) − head_space_rank. May be "
-                         "negative. Null if the circuit is not square.",
+                         "rank drop in head space: energy rank of W_Q (or W_O) minus "
+                         "head_space_rank. May be negative. Null if the circuit is not square.",
                          Nulls::entries),
       score("identity_cosine", "identity",
             "cosine similarity of the circuit with the identity, -1 to 1"),
@@ -108,8 +108,8 @@ std::vector<Field> circuit_parameters() {
           layers_parameter(),
           {.name = "fold_norm",
            .type = flag,
-           .meaning = "true: the gain of the norm before attention is folded into the circuits; "
-                      "centered: the means are removed, too",
+           .meaning = "true: the gain of the norm before attention is folded into the circuits. "
+                      "centered: the means are also removed",
            .where = kParameters,
            .choices = {"centered"}},
           {.name = "with_bias",
@@ -123,7 +123,8 @@ std::vector<Field> circuit_parameters() {
            .where = kParameters},
           {.name = "all_eigenvalues",
            .type = flag,
-           .meaning = "true: sums over heads of order above 1024 have a copying score, too",
+           .meaning = "true: the sum over heads has a copying score even if KV heads × head size "
+                      "(MLA: latent size) exceeds 1024",
            .where = kParameters},
           {.name = "composition",
            .type = flag,

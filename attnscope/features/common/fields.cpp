@@ -59,8 +59,9 @@ std::vector<Field> expert_fields() {
            .optional = true},
           {.name = "experts",
            .type = integer,
-           .meaning = "number of experts that this row summarizes. Its values are medians over "
-                      "them (the lower of two middle values). Absent from other rows.",
+           .meaning = "number of experts that this row summarizes. The row's values are medians "
+                      "over these experts; for an even number, the lower of the two middle values. "
+                      "Absent from other rows.",
            .where = kWhere,
            .optional = true}};
 }
@@ -121,8 +122,8 @@ Field latent_rms_field() {
       .name = "latent_rms",
       .type = record,
       .meaning =
-          "RMS of the MLA latents that is used as the divisor of their RMSNorms. Absent if the "
-          "matrix contains no latent projection.",
+          "RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the matrix "
+          "contains no latent projection.",
       .where = kWhere,
       .optional = true,
       .fields = {
@@ -153,7 +154,7 @@ Field histogram_field() {
           .with = "histogram",
           .fields = {{.name = "edges",
                       .form = list,
-                      .meaning = "bin edges in ascending order, one more than there are bins",
+                      .meaning = "bin edges in ascending order; there is one more edge than bins",
                       .where = kWhere},
                      {.name = "counts",
                       .type = integer,
@@ -232,7 +233,7 @@ std::vector<Field> histogram_parameters() {
           {.name = "range",
            .form = list,
            .nulls = Nulls::whole,
-           .meaning = "lowest and highest bin edge. Null for the smallest and largest value.",
+           .meaning = "lowest and highest bin edge. Null: the smallest and largest value are used.",
            .where = "formats.md#parameters",
            .with = "histogram"}};
 }

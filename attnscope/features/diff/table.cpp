@@ -75,8 +75,8 @@ void write_diff_table(const Report& report, const WriteOptions& options, std::os
   write_legend("Number of singular values needed for " + join_words(thresholds) +
                    " of the energy of the change from " +
                    text_field(report.models.front(), "name") +
-                   ". %: norm of the change relative to the base matrix. all: all matrices of the "
-                   "layer together.",
+                   ". %: norm of the change relative to the norm of the base matrix. all: all "
+                   "matrices of the layer together.",
                options, out);
 }
 

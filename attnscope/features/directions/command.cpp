@@ -95,7 +95,7 @@ Parameters read_parameters() {
   return {
       {.name = "matrix",
        .type = role,
-       .help = "matrix or circuit to decompose; ov and qk per head, others per layer",
+       .help = "matrix or circuit to decompose (ov, qk: one per head; others: one per layer)",
        .metavariable = "MATRIX",
        .choices = {"ov", "qk", "o", "up", "gate", "down"},
        .default_text = "ov"},

@@ -34,8 +34,8 @@ RowKind directions_rows() {
                         .where = "formats.md#rows",
                         .choices = {"ov", "qk", "o", "up", "gate", "down"}});
   Field gap = of_read("gap",
-                      "relative gap: distance to the nearest other singular value, divided by this "
-                      "one. Null if there is only one.");
+                      "relative gap: distance to the nearest other singular value, divided by "
+                      "this direction's singular value. Null if there is only one singular value.");
   gap.nulls = Nulls::whole;
   Field rarity = of_read(
       "rarity",
@@ -50,8 +50,9 @@ RowKind directions_rows() {
   Field copying =
       of_read("token_copying",
               "copying score Σ Re μ / Σ |μ| over the eigenvalues μ of the head's token-to-token "
-              "circuit: 1 raises the logits of attended tokens, −1 lowers them. Null if the "
-              "circuit is zero, or if tokens cannot describe its input or output.");
+              "circuit. At 1, the head raises the logits of attended tokens; at −1, it lowers "
+              "them. Null if the circuit is zero, or if tokens cannot describe its input or "
+              "output.");
   copying.nulls = Nulls::whole;
   copying.with = "copying";
   Field full_copying = copying;
@@ -78,7 +79,9 @@ RowKind directions_rows() {
                   "the same sign",
        .where = kRead,
        .choices = {"+", "-"}},
-      of_read("coherence", "mean pairwise cosine similarity of the vectors of the ten top tokens"),
+      of_read("coherence",
+              "mean pairwise cosine similarity of the (un)embedding vectors of the "
+              "top ten tokens"),
       of_read("random_coherence", "99% quantile of the coherence of random directions"),
       {.name = "named",
        .type = flag,
@@ -99,8 +102,9 @@ RowKind directions_rows() {
              .meaning = "text of the token. Null if the tokenizer does not know it.",
              .where = kRead},
             of_read("score",
-                    "token score along the signed direction. Output vectors: logits per unit "
-                    "written at a final norm scale of 1; else projection of the normalized input."),
+                    "token score along the signed direction. Output vectors: change of the token's "
+                    "logit per unit of output along the direction, at a final norm scale of 1. "
+                    "Other vectors: projection of the token's normalized input."),
             of_read("cosine",
                     "cosine similarity of the token's vector with the signed direction")}},
       copying,
@@ -108,7 +112,7 @@ RowKind directions_rows() {
   kind.models.push_back(
       {.name = "candidate_tokens",
        .type = record,
-       .meaning = "candidate tokens that can describe a direction, and counts of their lists",
+       .meaning = "numbers of candidate tokens, untrained tokens and lists of top tokens",
        .where = kRead,
        .fields = {counted("tokens", "number of candidate tokens"),
                   {.name = "untrained",
@@ -118,8 +122,8 @@ RowKind directions_rows() {
                    .where = kRead},
                   counted("lists", "number of lists of top tokens"),
                   counted("named",
-                          "number of lists with a coherence above chance; 1% expected for random "
-                          "directions")}});
+                          "number of lists whose coherence is above random_coherence; for random "
+                          "directions, 1% of the lists are expected")}});
   const auto parameter = [](std::string_view name, FieldType type, std::string_view meaning) {
     return Field{.name = name, .type = type, .meaning = meaning, .where = "formats.md#parameters"};
   };
@@ -176,9 +180,9 @@ RowKind direction_pairs_rows() {
         "token id of the token whose logit rises (ov) or the key token (qk)", kind.fields);
   kind.fields.push_back(
       of_read("score",
-              "score of the pair, with the mean over tokens subtracted on both sides. ov: logit "
-              "added to the written token when the other one is attended to, at a final norm scale "
-              "of 1. qk: attention score, not divided by √d."));
+              "score of the pair, with the mean over tokens subtracted for both tokens. ov: logit "
+              "that attention to the attended token adds to the written token, at a final norm "
+              "scale of 1. qk: attention score, not divided by √d."));
   std::vector<Field> parameters;
   for (const char* name : {"matrix", "layers", "head", "names", "all_tokens"}) {
     for (const Field& field : kind.parameters) {

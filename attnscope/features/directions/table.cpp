@@ -62,7 +62,8 @@ void write_directions_table(const Report& report, const WriteOptions& options, s
           << '\n';
     }
     const std::int64_t lists = integer_field(naming, "lists");
-    out << style.dim(fmt::format("{} of {} of top tokens above chance (expected by chance: {:.0f})",
+    out << style.dim(fmt::format("{} of {} of top tokens are more coherent than chance (expected "
+                                 "by chance: {:.0f})",
                                  integer_field(naming, "named"), counted(lists, "list"),
                                  0.01 * static_cast<double>(lists)))
         << "\n\n";
@@ -86,9 +87,9 @@ void write_directions_table(const Report& report, const WriteOptions& options, s
   });
   write_legend(
       std::string(
-          "Top singular vectors, norms folded in, with their energy share and top tokens for "
-          "each sign. ●: the ten top tokens are more similar to each other than those of "
-          "99% of random directions. ·: not above chance (it may still be meaningful).") +
+          "Top singular vectors (norms folded in), with their energy share and top tokens for each "
+          "sign. ●: the top ten tokens are more similar to each other than those of 99% of random "
+          "directions. ·: not above chance; the direction may still be meaningful.") +
           (on_text ? " (0.50): correlation, over distinct tokens of the text, between the mean "
                      "projection onto the direction and the token's score."
                    : ""),

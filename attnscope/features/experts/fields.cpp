@@ -90,8 +90,9 @@ RowKind routing_rows() {
                   .type = integer,
                   .unit = "tokens",
                   .meaning =
-                      "Number of tokens for which an expert that was not selected scored as high "
-                      "as a selected one. Among equal scores, the lower index is selected.",
+                      "Number of tokens for which an expert that was not selected had the same "
+                      "score as a selected expert. Among equal scores, the lower index is "
+                      "selected.",
                   .where = kRouting},
                  {.name = "load",
                   .form = list,
@@ -113,7 +114,8 @@ RowKind routing_rows() {
                   .where = kRouting},
                  {.name = "mean_weights",
                   .form = list,
-                  .meaning = "mean routing weight of each token's top expert, of its second, …",
+                  .meaning = "mean routing weight of each token's top expert, second expert, and "
+                             "so on",
                   .where = kRouting},
                  {.name = "top_pair",
                   .type = integer,
@@ -124,8 +126,9 @@ RowKind routing_rows() {
                   .where = kRouting},
                  {.name = "top_pair_lift",
                   .nulls = Nulls::whole,
-                  .meaning = "co-activation of the top pair, divided by its value if both experts "
-                             "were selected independently; null if each token selects one expert",
+                  .meaning = "co-activation of the top pair, divided by its expected value if both "
+                             "experts were selected independently; null if each token selects one "
+                             "expert",
                   .where = kRouting},
                  {.name = "coactivation",
                   .form = matrix,

@@ -44,8 +44,9 @@ void write_experts_table(const Report& report, const WriteOptions& options, std:
   write_skipped(report, out);
   if (report.rows.empty()) return;
   write_legend(
-      "rank: energy rank at the highest threshold, of one expert, then of all experts stacked / of "
-      "a Gaussian matrix. similarity: mean over pairs of experts / of Gaussian matrices.",
+      "rank: energy rank at the highest threshold, first of a single expert, then of all experts "
+      "stacked / of a Gaussian matrix of that shape. similarity: mean over pairs of experts / of "
+      "Gaussian matrices.",
       options, out);
 }
 

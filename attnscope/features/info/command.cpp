@@ -72,7 +72,7 @@ void run_suggested(const Arguments& arguments, const Session& session, RowSink& 
   if (offer->doubts.empty()) {
     notes.push_back(shared +
                     "The forward pass is inferred from names and config alone. Compare its logits "
-                    "with those of the original model before you trust them");
+                    "with those of the original model before you trust the results");
   } else {
     notes.push_back(shared + "It supports analyses of weights only: " + join(offer->doubts, "; "));
   }

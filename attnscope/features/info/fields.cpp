@@ -28,7 +28,8 @@ const std::vector<Field>& model_facts() {
        .heading = "parameters",
        .short_heading = "parameters",
        .meaning =
-           "number of weights and biases; tied and shared ones counted once, buffers excluded",
+           "number of weights and biases; tied and shared parameters are counted once, and buffers "
+           "are excluded",
        .where = kWhereModels},
       {.name = "attention_parameters",
        .type = integer,
@@ -95,7 +96,7 @@ const std::vector<Field>& model_facts() {
        .type = text,
        .nulls = Nulls::whole,
        .heading = "dtype",
-       .meaning = "dtype of most of the weights, by bytes",
+       .meaning = "dtype that accounts for the most bytes of the weights",
        .where = kWhereModels},
       {.name = "bytes",
        .type = integer,
@@ -175,8 +176,8 @@ const std::vector<Field>& model_facts() {
       {.name = "active_parameters",
        .type = integer,
        .heading = "active parameters",
-       .meaning = "number of parameters that one token uses; excludes the experts that it is not "
-                  "routed to",
+       .meaning = "number of parameters used per token; excludes the experts to which the token is "
+                  "not routed",
        .where = kWhereModels,
        .optional = true},
       {.name = "attention_layers",
@@ -198,7 +199,7 @@ const std::vector<Field>& model_facts() {
        .nulls = Nulls::whole,
        .heading = "query latent",
        .meaning = "Multi-head latent attention (MLA): width of the query latent. Null if queries "
-                  "have none. Absent for other models.",
+                  "have no latent. Absent for other models.",
        .where = kWhereModels,
        .optional = true},
       {.name = "kv_lora_rank",
@@ -226,7 +227,7 @@ const std::vector<Field>& model_facts() {
        .type = record,
        .form = list,
        .meaning = "Groups of layers that share the same matrices, as in ALBERT. Absent if each "
-                  "layer has its own.",
+                  "layer has its own matrices.",
        .where = kWhereModels,
        .optional = true,
        .fields = {{.name = "matrices",
@@ -299,13 +300,15 @@ RowKind info_rows() {
            {.name = "layer",
             .type = integer,
             .nulls = Nulls::whole,
-            .meaning = "layer of the tensor, from 0; null if it belongs to no layer or to several",
+            .meaning = "layer of the tensor, from 0; null if the tensor belongs to no layer or to "
+                       "several layers",
             .where = kWhereRows},
            {.name = "tied_to",
             .type = text,
             .nulls = Nulls::whole,
             .meaning =
-                "name of the tensor with the same contents (tied weights); null if there is none",
+                "name of another tensor with the same contents (tied weights); null if there is no "
+                "such tensor",
             .where = kWhereRows},
            {.name = "expert",
             .type = integer,

@@ -133,7 +133,8 @@ Command lens_command() {
              .most = 1000,
              .default_text = "1"},
             prompts_parameter(
-                "report how much each state prefers the correct answer; prompts as JSON lines")},
+                "report how much each state prefers the correct answer, for prompts in a JSON "
+                "Lines file")},
            run_parameters(),
            {store_parameter()},
            output_parameters()}),

@@ -20,14 +20,14 @@ Field state_layer_field() {
 }
 
 Field state_field() {
-  return {
-      .name = "state",
-      .type = text,
-      .meaning =
-          "point in the residual stream. resid_pre: before the layer. resid_mid: after its attention. "
-          "resid_mid_cross: after its cross-attention. resid_post: after the last layer.",
-      .where = kLensSection,
-      .choices = {"resid_pre", "resid_mid", "resid_mid_cross", "resid_post"}};
+  return {.name = "state",
+          .type = text,
+          .meaning =
+              "point in the residual stream. resid_pre: before the layer. resid_mid: after its "
+              "attention. resid_mid_cross: after its cross-attention. resid_post: after the last "
+              "layer.",
+          .where = kLensSection,
+          .choices = {"resid_pre", "resid_mid", "resid_mid_cross", "resid_post"}};
 }
 
 Field measure(std::string_view name, std::string_view unit, std::string_view heading,
@@ -202,9 +202,9 @@ RowKind lens_prompts_rows() {
           "standard error of the mean clean logit difference; null for one prompt", Nulls::whole));
   const std::vector<Field> shares = {
       own("share", "share of the preference", "share",
-          "Clean minus corrupted logit difference, as a share of its value at the final state. "
-          "Uses the clean logit difference alone without corrupted prompts. Null if the final "
-          "value is not positive.",
+          "Clean minus corrupted logit difference, divided by its value at the final state. "
+          "Without corrupted prompts: the same ratio for the clean logit difference alone. Null if "
+          "the final value is not positive.",
           Nulls::whole),
       own("share_error", "share of the preference", "",
           "standard error of `share` over prompts; null for one prompt", Nulls::whole),

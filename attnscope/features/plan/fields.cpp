@@ -77,11 +77,12 @@ std::vector<Field> plan_parameters() {
             "requested compression methods; null: all that the architecture allows"),
       field("rank_allocation", text, Nulls::none, "low-rank: how ranks are allocated to matrices"),
       field("ridge", number, Nulls::none,
-            "low-rank: ridge added to the diagonal of second moments, relative to its mean"),
+            "low-rank: ridge added to the diagonal of the second-moment matrix, relative to the "
+            "mean of this diagonal"),
       field("probe_tokens", integer, Nulls::none,
-            "low-rank: tokens on which the sensitivity of each matrix is measured"),
+            "low-rank: number of tokens on which the sensitivity of each matrix is measured"),
       field("eval_sequences", integer, Nulls::none,
-            "evaluation windows used for searching and comparing methods")};
+            "number of evaluation windows used to search and compare methods")};
   const auto before_by = std::find_if(fields.begin(), fields.end(),
                                       [](const Field& each) { return each.name == "method"; });
   const std::vector<Field> examples = example_parameter_fields();
@@ -109,7 +110,7 @@ Field planned_field() {
   return {
       .name = "plan",
       .type = record,
-      .meaning = "the plan: method, sizes and measured perplexity",
+      .meaning = "the plan: method, remaining sizes and measured perplexity",
       .where = kPlan,
       .fields = {
           plan_forms_field(),
@@ -124,28 +125,29 @@ Field planned_field() {
           {.name = "sizes",
            .type = integer,
            .form = list,
-           .meaning = "remaining size for each method, in its unit",
+           .meaning = "remaining size for each method, in the unit of that method",
            .where = kPlan},
           count_field(
               "joint",
-              "mla: dimensions of the cached latent that are not rotary; 0 for other methods"),
+              "mla: number of non-rotary dimensions of the cached latent; 0 for other methods"),
           {.name = "exact",
            .type = flag,
            .meaning = "mla: true if all kept key dimensions are rotary",
            .where = kPlan},
           count_field("parameters_before", "parameters of the original model"),
           count_field("parameters_after",
-                      "parameters of the compressed model; low-rank: counted as factors"),
+                      "number of parameters of the compressed model; low-rank: those of the "
+                      "factors are counted"),
           count_field("kv_cache_bytes_per_token_before",
                       "KV-cache bytes per token of the original model, at 16 bits"),
           count_field("kv_cache_bytes_per_token_after",
                       "KV-cache bytes per token of the compressed model, at 16 bits"),
           flops_field(
               "flops_per_token_before",
-              "FLOPs per token of the original model, generating halfway through the context"),
+              "FLOPs per generated token of the original model, at half the context length"),
           flops_field(
               "flops_per_token_after",
-              "FLOPs per token of the compressed model, generating halfway through the context"),
+              "FLOPs per generated token of the compressed model, at half the context length"),
           count_field("parts", "number of rows of the plan"),
           nats_field("mean_nll_before",
                      "mean negative log-likelihood of the original model on the evaluation text"),
@@ -176,7 +178,7 @@ RowKind plan_comparison_rows() {
   return {
       .name = "plan",
       .command = "plan",
-      .meaning = "one compression method at one size, measured",
+      .meaning = "measured results of one compression method at one size",
       .place = {model_field(), plan_form_field()},
       .fields =
           {{.name = "description",
@@ -189,7 +191,8 @@ RowKind plan_comparison_rows() {
            {.name = "parameters",
             .type = integer,
             .heading = "parameters",
-            .meaning = "parameters of the compressed model; low-rank: counted as factors",
+            .meaning = "number of parameters of the compressed model; low-rank: those of the "
+                       "factors are counted",
             .where = kPlan},
            {.name = "kv_cache_bytes_per_token",
             .type = integer,
@@ -198,8 +201,8 @@ RowKind plan_comparison_rows() {
             .meaning = "KV-cache bytes per token of the compressed model, at 16 bits",
             .where = kPlan},
            flops_field("flops_per_token",
-                       "FLOPs per token, generating halfway through the context; with MLA, keys "
-                       "and values of earlier tokens are recomputed from their latents"),
+                       "FLOPs per generated token at half the context length; with MLA, keys and "
+                       "values of earlier tokens are recomputed from their latents"),
            {.name = "relative_flops",
             .heading = "FLOPs",
             .meaning =
@@ -257,7 +260,8 @@ RowKind plan_part_rows() {
       .fields =
           {count_field("parameters", "parameters of the layer, matrix or model before compression"),
            count_field("parameters_after",
-                       "parameters that remain after compression; low-rank: counted as factors"),
+                       "number of parameters that remain after compression; low-rank: those of the "
+                       "factors are counted"),
            {.name = "kept",
             .type = integer,
             .form = list,
@@ -334,7 +338,7 @@ RowKind shrink_rows() {
       .models = with_model_facts(
           {{.name = "compressed",
             .type = record,
-            .meaning = "the written model, reopened and measured",
+            .meaning = "size and perplexity of the written model, measured after reopening it",
             .where = kPlan,
             .fields = {plan_forms_field(),
                        {.name = "description",
@@ -345,8 +349,8 @@ RowKind shrink_rows() {
                        count_field("kv_cache_bytes_per_token",
                                    "KV-cache bytes per token of the written model, at 16 bits"),
                        flops_field("flops_per_token",
-                                   "FLOPs per token of the written model, generating halfway "
-                                   "through the context"),
+                                   "FLOPs per generated token of the written model, at half the "
+                                   "context length"),
                        count_field("bytes", "total size of the weights files, in bytes"),
                        perplexity_number("planned_perplexity", "perplexity that the plan reports"),
                        perplexity_number("perplexity", "perplexity measured on the written model"),

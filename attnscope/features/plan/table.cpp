@@ -158,15 +158,15 @@ void write_chosen(const Report& report, const WriteOptions& options, std::ostrea
   if (form == "low-rank") {
     write_rank_grid(report, options, out);
     write_legend(
-        "Rank of each matrix. %: of the maximum possible rank. full: not factored. Below, "
-        "parameters are counted as factors.\n",
+        "Rank of each matrix. %: of the maximum possible rank. full: not factored. Parameter "
+        "counts below refer to the factors.\n",
         options, out);
   }
   if (form == "depth") {
     write_removals(report, out, style);
     write_legend(
-        "influence: 1 − cosine(layer input, layer output). alone: loss increase (nats) without "
-        "only this layer, attention or MLP. plan: kept, or removed in this order.\n",
+        "influence: 1 − cosine(layer input, layer output). alone: loss increase (nats) if only "
+        "this layer, attention or MLP is removed. plan: kept, or position in the removal order.\n",
         options, out);
   }
   const bool loads = expect<bool>(plan, "loadable");

@@ -292,14 +292,16 @@ Parameters predict_parameters() {
        .help = "direct logit attribution of each component, to the logits of the next tokens"},
       {.name = "token",
        .type = text,
-       .help = "with {attribution}: attribute the logit of this token (text or id) after the text",
+       .help = "with {attribution}: attribute the logit of this token (text or id) as the next "
+               "token after the text",
        .metavariable = "TOKEN"},
       {.name = "against",
        .type = text,
-       .help = "with {token}: subtract the logit of this token (text or id)",
+       .help = "with {token}: attribute the difference from the logit of this other token (text or "
+               "id)",
        .metavariable = "TOKEN"},
-      prompts_parameter("with {attribution}: attribute the logit difference between correct and "
-                        "incorrect answers of these prompts (JSON lines)"),
+      prompts_parameter("with {attribution}: attribute the logit difference between the correct "
+                        "and the incorrect answer, for prompts in a JSON Lines file"),
       {.name = "target_file",
        .type = file,
        .group = OptionGroup::input,

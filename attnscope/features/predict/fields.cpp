@@ -14,13 +14,14 @@ constexpr std::string_view kModels = "formats.md#models";
 constexpr std::string_view kParameters = "formats.md#parameters";
 
 std::vector<Field> token_fields() {
-  return {{.name = "id", .type = integer, .meaning = "token id", .where = kModels},
-          {.name = "text",
-           .type = text,
-           .nulls = Nulls::whole,
-           .meaning =
-               "token as readable text; null without a tokenizer or if it does not contain the id",
-           .where = kModels}};
+  return {
+      {.name = "id", .type = integer, .meaning = "token id", .where = kModels},
+      {.name = "text",
+       .type = text,
+       .nulls = Nulls::whole,
+       .meaning = "token as readable text; null without a tokenizer, or if the tokenizer does not "
+                  "contain the id",
+       .where = kModels}};
 }
 
 /// The input of the first layer and the output of each layer.
@@ -29,7 +30,8 @@ std::vector<Field> states_fields() {
       {.name = "index",
        .type = integer,
        .meaning =
-           "0: input of layer 0; k: output of layer k − 1, for the last layer after the final norm",
+           "0: input of layer 0. k: output of layer k − 1. The last layer's output is taken after "
+           "the final norm",
        .where = kModels},
       {.name = "shape",
        .type = integer,
@@ -92,7 +94,7 @@ std::vector<Field> model_facts_with_patches() {
   facts.push_back(
       {.name = "patches",
        .type = record,
-       .meaning = "position of the attention map rows in the image; absent for audio",
+       .meaning = "image positions of the rows of the attention maps; absent for audio",
        .where = kModels,
        .optional = true,
        .fields = {{.name = "rows",
@@ -162,7 +164,8 @@ RowKind predict_rows() {
             .nulls = Nulls::whole,
             .heading = "token",
             .meaning =
-                "token as readable text; null without a tokenizer or if it does not contain the id",
+                "token as readable text; null without a tokenizer, or if the tokenizer does not "
+                "contain the id",
             .where = kPredictSection},
            {.name = "logit",
             .heading = "logit",

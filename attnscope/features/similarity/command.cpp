@@ -62,7 +62,7 @@ Command similarity_command() {
             {"bins", "fd"},
             {"matrix", "q"},
             {"format", "json"}},
-           {{"models", "MODEL"}, {"head_matrix", "0,3"}, {"matrix", "q"}, {"format", "csv"}},
+           {{"models", "MODEL"}, {"head_matrix", "L0H3"}, {"matrix", "q"}, {"format", "csv"}},
            {{"models", "MODEL"}, {"matrix", "router,up"}, {"experts", "0-7"}}},
       .parameters = joined({remote_model_parameters(), similarity_parameters(),
                             bin_parameters(kCosineBins), work_parameters(), output_parameters()}),

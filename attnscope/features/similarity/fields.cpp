@@ -64,7 +64,8 @@ RowKind head_overlap_rows() {
                       .form = matrix,
                       .nulls = Nulls::entries,
                       .meaning = "mean squared cosine of the principal angles between the row "
-                                 "spaces of each two heads; null for a zero head",
+                                 "spaces of each pair of heads; null if the matrix of either head "
+                                 "is zero",
                       .where = kOverlap},
                      {.name = "ranks",
                       .type = integer,

@@ -110,10 +110,10 @@ void write_overlap(const Report& report, const WriteOptions& options, std::ostre
   write_skipped(report, out);
   if (report.rows.empty()) return;
   write_legend(layers.size() == 1
-                   ? "Overlap of the row spaces of two heads, from 0 to 1: mean, highest, and the "
-                     "heads with the highest. Below: all pairs of heads, in %."
-                   : "Overlap of the row spaces of two heads, from 0 to 1: mean, highest, and the "
-                     "heads with the highest. To see all pairs, select one layer (" +
+                   ? "Overlap of the row spaces of two heads, from 0 to 1: mean, highest value, "
+                     "and the pair of heads with this value. Below: all pairs of heads, in %."
+                   : "Overlap of the row spaces of two heads, from 0 to 1: mean, highest value, "
+                     "and the pair of heads with this value. To see all pairs, select one layer (" +
                          options.spell("layers") + " 0).",
                options, out);
 }

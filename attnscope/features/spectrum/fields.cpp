@@ -68,8 +68,9 @@ std::vector<Field> spectrum_measures() {
       {.name = "numerical_rank",
        .type = integer,
        .unit = "singular values",
-       .meaning = "Number of singular values above eps × max(rows, columns) × the largest, as in "
-                  "numpy.linalg.matrix_rank. eps is float64's for float64 input, else float32's.",
+       .meaning = "Number of singular values above eps × max(rows, columns) × the largest singular "
+                  "value, as in numpy.linalg.matrix_rank. eps: machine epsilon of float64 for "
+                  "float64 input, else of float32.",
        .where = kSpectrumSection},
       possible_rank_field(),
       {.name = "spectral_norm",
@@ -81,12 +82,13 @@ std::vector<Field> spectrum_measures() {
       {.name = "condition_number",
        .nulls = Nulls::whole,
        .meaning = "Largest singular value divided by the smallest. Null if the smallest is below "
-                  "1e-6 of the largest (float64 input: if numerical_rank does not count it).",
+                  "1e-6 times the largest. For float64 input: null if numerical_rank does not "
+                  "count the smallest.",
        .where = kSpectrumSection},
       {.name = "singular_values",
        .form = list,
-       .meaning = "All singular values, descending. Accurate to 1e-6 of the largest; for float64 "
-                  "input, to a small multiple of 2^-52 of the largest.",
+       .meaning = "All singular values in descending order. Errors are below 1e-6 of the largest "
+                  "value; for float64 input, below a small multiple of 2^-52 of the largest value.",
        .where = kSpectrumSection,
        .with = "values"},
       {.name = "cumulative_energy",

@@ -137,9 +137,9 @@ void parse_layout_experts(LayoutFields fields, ModelSpec& spec, json& config) {
   rule.group_score = fields.choice<GroupScore>(
       "group_score",
       {{"best", GroupScore::best}, {"sum_of_two_best", GroupScore::sum_of_two_best}});
-  rule.normalize = {"", fields.flag("normalise", false)};
-  rule.normalize_epsilon = fields.not_negative("normalise_epsilon").value_or(0);
-  rule.normalize_least = {"", fields.not_negative("normalise_least").value_or(0)};
+  rule.normalize = {"", fields.flag("normalize", false)};
+  rule.normalize_epsilon = fields.not_negative("normalize_epsilon").value_or(0);
+  rule.normalize_least = {"", fields.not_negative("normalize_least").value_or(0)};
   rule.times = {"", fields.not_negative("times").value_or(1)};
   rule.weighs_input = fields.flag("weighs_input", false);
   rule.clamp = {"", fields.positive("clamp")};

@@ -168,7 +168,9 @@ class Offer {
     });
     if (!windowed) return;
     if (!spec.architecture.causal.fallback && spec.architecture.causal.name.empty()) {
-      doubt("windows of bidirectional models are defined in several ways");
+      doubt(
+          "bidirectional models define the sliding window in different ways, so its extent is "
+          "uncertain");
     }
     if (is("use_sliding_window") && !says("max_window_layers") && !says("layer_types")) {
       doubt("it is not specified which layers have a sliding window");
@@ -188,13 +190,18 @@ class Offer {
     const NormKind kind = spec.architecture.norm->kind;
     if (kind == NormKind::rms && gated && activation != Activation::silu) {
       doubt(
-          "'hidden_act' is not 'silu': Gemma's layers have the same names and store gains minus 1");
+          "'hidden_act' is not 'silu': Gemma's layers have the same tensor names but store gains "
+          "minus 1");
     }
     if (kind == NormKind::layer && !gated) {
-      doubt("the MLP has no gate: Nemotron's layers have the same names and store gains minus 1");
+      doubt(
+          "the MLP has no gate: Nemotron's layers have the same tensor names but store gains "
+          "minus 1");
     }
     if (kind == NormKind::rms && spec.layers.front().attention_input->epsilon == 1e-8) {
-      doubt("'rms_norm_eps' is 1e-8: Helium's layers have the same names and rotate other pairs");
+      doubt(
+          "'rms_norm_eps' is 1e-8: Helium's layers have the same tensor names but rotate other "
+          "pairs");
     }
     const bool scaled =
         says("embedding_multiplier") || says("residual_multiplier") || says("logits_scaling");

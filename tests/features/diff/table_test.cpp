@@ -48,8 +48,8 @@ const std::string kDiffTitle =
     "tuned  llama, 2 layers, 4 heads (2 key/value) of 16, hidden size 64, BF16\n\n";
 const std::string kDiffLegend =
     "Number of singular values needed for 0.9 and 0.99 of the energy of the change\n"
-    "from base. %: norm of the change relative to the base matrix. all: all matrices\n"
-    "of the layer together.\n";
+    "from base. %: norm of the change relative to the norm of the base matrix. all:\n"
+    "all matrices of the layer together.\n";
 
 TEST(DiffTable, ShowsRanksAndSizeOfTheChangePerMatrix) {
   Report report = change_report();

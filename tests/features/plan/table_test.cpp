@@ -142,8 +142,8 @@ TEST(PlanTable, DepthPlanListsRemovedLayersAndTheirImportance) {
 2          0.250      -0.0002          -0.0001          -  removed, 1
 3          0.250      +0.1250          +0.0625          -        kept
 
-influence: 1 − cosine(layer input, layer output). alone: loss increase (nats) without only this
-layer, attention or MLP. plan: kept, or removed in this order.
+influence: 1 − cosine(layer input, layer output). alone: loss increase (nats) if only this layer,
+attention or MLP is removed. plan: kept, or position in the removal order.
 
 depth                  6 → 4 (without 1-2)
 parameters             1.77 M   69%
@@ -184,8 +184,8 @@ layer        q     down
 0      24  12%     full
 1       8   4%  96  50%
 
-Rank of each matrix. %: of the maximum possible rank. full: not factored. Below, parameters are
-counted as factors.
+Rank of each matrix. %: of the maximum possible rank. full: not factored. Parameter counts below
+refer to the factors.
 
 low-rank               3 matrices as factors
 parameters             2.09 M   82%

@@ -119,8 +119,8 @@ TEST(CliReportText, NotesUnknownTokensForEveryTextOption) {
   const TempFolder folder;
   const std::string model = model_of_words(folder, "m", known_words());
   const std::string note =
-      "m: 2 of 3 tokens are unknown to its tokenizer; the results describe its unknown token more "
-      "than the text";
+      "m: 2 of 3 tokens are unknown to its tokenizer, so the results mostly describe the unknown "
+      "token, not the text";
   const std::string file = folder.write("text.txt", "C C O Alice C C").string();
   const Words commands[] = {
       {"attention", model, "--text", "C Alice O"},

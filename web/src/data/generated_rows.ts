@@ -42,7 +42,8 @@ export interface SpectrumRow {
   /** expert index, from 0. Absent if the matrix does not belong to an expert. */
   expert?: number;
   /**
-   * number of experts that this row summarizes. Its values are medians over them (the lower of two middle values). Absent from other rows.
+   * number of experts that this row summarizes. The row's values are medians over these experts; for an even number, the lower of the two
+   * middle values. Absent from other rows.
    */
   experts?: number;
   /** rows and columns of the matrix in canonical orientation */
@@ -62,8 +63,8 @@ export interface SpectrumRow {
   /** squared sum of the squared singular values, divided by the sum of their fourth powers: how many singular values share the energy */
   participation_ratio: number;
   /**
-   * Number of singular values above eps × max(rows, columns) × the largest, as in numpy.linalg.matrix_rank. eps is float64's for float64
-   * input, else float32's.
+   * Number of singular values above eps × max(rows, columns) × the largest singular value, as in numpy.linalg.matrix_rank. eps: machine
+   * epsilon of float64 for float64 input, else of float32.
    */
   numerical_rank: number;
   /** maximum possible rank of a matrix or product of this shape */
@@ -75,11 +76,14 @@ export interface SpectrumRow {
   /** sum of the singular values */
   nuclear_norm: number;
   /**
-   * Largest singular value divided by the smallest. Null if the smallest is below 1e-6 of the largest (float64 input: if numerical_rank
-   * does not count it).
+   * Largest singular value divided by the smallest. Null if the smallest is below 1e-6 times the largest. For float64 input: null if
+   * numerical_rank does not count the smallest.
    */
   condition_number: number | null;
-  /** All singular values, descending. Accurate to 1e-6 of the largest; for float64 input, to a small multiple of 2^-52 of the largest. */
+  /**
+   * All singular values in descending order. Errors are below 1e-6 of the largest value; for float64 input, below a small multiple of 2^-52
+   * of the largest value.
+   */
   singular_values?: NumberList;
   /** expected singular values of a Gaussian matrix with the same shape and Frobenius norm */
   random_singular_values?: ScaledSlice | readonly number[] | null;
@@ -91,7 +95,7 @@ export interface SpectrumRow {
   upper_quartile_energy_rank?: Readonly<Record<string, number>>;
   /** highest energy rank of the experts that the row summarizes */
   most_energy_rank?: Readonly<Record<string, number>>;
-  /** RMS of the MLA latents that is used as the divisor of their RMSNorms. Absent if the matrix contains no latent projection. */
+  /** RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the matrix contains no latent projection. */
   latent_rms?: {
     /** RMS used for the query latent. Absent if queries have no latent. */
     q?: number;
@@ -202,7 +206,8 @@ export interface WeightsRow {
   /** expert index, from 0. Absent if the matrix does not belong to an expert. */
   expert?: number;
   /**
-   * number of experts that this row summarizes. Its values are medians over them (the lower of two middle values). Absent from other rows.
+   * number of experts that this row summarizes. The row's values are medians over these experts; for an even number, the lower of the two
+   * middle values. Absent from other rows.
    */
   experts?: number;
   /** number of values */
@@ -224,7 +229,7 @@ export interface WeightsRow {
   /** histogram of the values */
   histogram?:
     | {
-    /** bin edges in ascending order, one more than there are bins */
+    /** bin edges in ascending order; there is one more edge than bins */
     edges: NumberList;
     /** number of values per bin; the last bin includes both edges */
     counts: number[];
@@ -272,7 +277,8 @@ export interface SimilarityRow {
   /** expert index, from 0. Absent if the matrix does not belong to an expert. */
   expert?: number;
   /**
-   * number of experts that this row summarizes. Its values are medians over them (the lower of two middle values). Absent from other rows.
+   * number of experts that this row summarizes. The row's values are medians over these experts; for an even number, the lower of the two
+   * middle values. Absent from other rows.
    */
   experts?: number;
   /** pairs of rows that are compared: within one head, across two heads, or all */
@@ -288,7 +294,7 @@ export interface SimilarityRow {
   /** histogram of the values */
   histogram?:
     | {
-    /** bin edges in ascending order, one more than there are bins */
+    /** bin edges in ascending order; there is one more edge than bins */
     edges: NumberList;
     /** number of values per bin; the last bin includes both edges */
     counts: number[];
@@ -333,7 +339,7 @@ export interface HeadOverlapRow {
     | "qk_rotary"
     | "qk_latent"
     | "ov_latent";
-  /** mean squared cosine of the principal angles between the row spaces of each two heads; null for a zero head */
+  /** mean squared cosine of the principal angles between the row spaces of each pair of heads; null if the matrix of either head is zero */
   overlap: NumberMatrix;
   /** dimension of each head's row space */
   ranks: number[];
@@ -368,9 +374,9 @@ export interface CircuitsRow {
   }>>;
   /** energy rank of the product in reverse order, in head space: W_K W_Qᵀ or W_V W_O. Null if the circuit is not square. */
   head_space_rank: Readonly<Record<string, number | null>>;
-  /** rank drop of the product: rank W_K (or W_V) − rank of the circuit, as energy ranks. May be negative. */
+  /** rank drop of the product: energy rank of W_K (or W_V) minus the energy rank of the circuit. May be negative. */
   rank_drop: Readonly<Record<string, number>>;
-  /** rank drop in head space: rank W_Q (or W_O) − head_space_rank. May be negative. Null if the circuit is not square. */
+  /** rank drop in head space: energy rank of W_Q (or W_O) minus head_space_rank. May be negative. Null if the circuit is not square. */
   head_space_rank_drop: Readonly<Record<string, number | null>>;
   /** cosine similarity of the circuit with the identity, -1 to 1 */
   identity_cosine: number | null;
@@ -392,7 +398,7 @@ export interface CircuitsRow {
   frobenius_norm: number;
   /** maximum possible rank of a matrix or product of this shape */
   max_possible_rank: number;
-  /** RMS of the MLA latents that is used as the divisor of their RMSNorms. Absent if the matrix contains no latent projection. */
+  /** RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the matrix contains no latent projection. */
   latent_rms?: {
     /** RMS used for the query latent. Absent if queries have no latent. */
     q?: number;
@@ -440,56 +446,53 @@ export interface AttentionRow {
   layer: number;
   /** query head index, from 0. Null for rows of a whole layer. */
   head: number | null;
-  /** number of sequences in the means */
+  /** number of sequences over which the means are taken */
   sequences: number;
-  /**
-   * head: energy rank of its attention map, the number of singular values needed for the share `energy` of the energy (squared Frobenius
-   * norm)
-   */
+  /** head: energy rank of its attention map: number of singular values that hold the share `energy` of the squared Frobenius norm */
   energy_rank?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   energy_rank_error?: number | null;
   /** head: smallest number of columns (keys) that hold the share `energy` of all squared attention weights */
   energy_columns?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   energy_columns_error?: number | null;
-  /** head: columns (keys) that are most often among its energy_columns, from 0 */
+  /** head: indices, from 0, of the columns (keys) that are among the largest columns in the most sequences */
   top_columns?: number[];
-  /** head: share of all squared attention weights in the largest column */
+  /** head: share of the sum of squared attention weights that lies in the largest column (key) */
   first_column_share?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   first_column_share_error?: number | null;
   /** head: attention entropy per query, mean over queries */
   entropy?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   entropy_error?: number | null;
   /** head: mean attention to the first key */
   sink_mass?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   sink_mass_error?: number | null;
   /** head: sink_mass under uniform attention */
   uniform_sink_mass?: number;
   /** head: mean attention to the previous token. Null for texts of one token. */
   previous_token?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   previous_token_error?: number | null;
   /** head: previous_token under uniform attention. Null for texts of one token. */
   uniform_previous_token?: number | null;
   /** head: mean attention to the current token (the query's own position) */
   current_token?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   current_token_error?: number | null;
   /** head: mean distance from query to key, weighted by attention */
   mean_distance?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   mean_distance_error?: number | null;
   /** head: attention mass on the learned sink, mean over queries. 0 without learned sinks. */
   learned_sink_mass?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   learned_sink_mass_error?: number | null;
   /** head, image inputs: mean distance from a patch to the attended patches, weighted by attention */
   patch_distance?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   patch_distance_error?: number | null;
   /** head, image inputs: patch_distance under uniform attention */
   uniform_patch_distance?: number;
@@ -498,61 +501,61 @@ export interface AttentionRow {
    * attention is on the diagonal. Null for a source of one token.
    */
   diagonality?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   diagonality_error?: number | null;
   /** head, cross-attention: diagonality under uniform attention. Null for a source of one token. */
   uniform_diagonality?: number | null;
   /**
-   * head, cross-attention: share of pairs of target tokens whose mean attended source positions are in the same order. Null if source or
-   * target has one token.
+   * head, cross-attention: share of pairs of target tokens whose mean attended source positions are in the same order as the target tokens.
+   * Null if source or target has one token.
    */
   monotonicity?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   monotonicity_error?: number | null;
-  /** head, cross-attention: monotonicity under uniform attention, 0.5 */
+  /** head, cross-attention: monotonicity under uniform attention: 0.5 */
   uniform_monotonicity?: number;
   /**
-   * head: direct effect on the attended token's logit, relative to the mean over the text's tokens, averaged over queries. Null if the
-   * logits are not a sum of component outputs, or the last layer is not run.
+   * head: direct effect of the head on the attended token's logit, relative to the mean over the text's tokens, averaged over queries. Null
+   * if the logits are not a sum of component outputs, or if the last layer is not run.
    */
   attended_token_effect?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   attended_token_effect_error?: number | null;
-  /** head: norm of the head output divided by the norm of the residual stream before the layer, mean over tokens. Null for given maps. */
+  /** head: norm of the head output divided by the norm of the residual stream before the layer, mean over tokens. Null for user maps. */
   output_ratio?: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   output_ratio_error?: number | null;
-  /** layer: largest mean energy rank of its heads */
+  /** layer: largest energy_rank of any of its heads */
   max_rank?: number | null;
   /** layer: largest energy rank of its heads in each sequence, mean over sequences */
   mean_max_rank?: number | null;
-  /** layer: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** layer: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   mean_max_rank_error?: number | null;
-  /** layer: energy_columns, mean over heads and sequences */
+  /** layer: mean of energy_columns over heads and sequences */
   mean_energy_columns?: number | null;
-  /** layer: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** layer: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   mean_energy_columns_error?: number | null;
   /** layer: energy_columns under uniform attention */
   uniform_energy_columns?: number;
   /** layer: true if mean_max_rank and mean_energy_columns are both below 2. Null if `energy` is not 0.9 or there are fewer than 16 keys. */
   collapsed?: boolean | null;
-  /** layer: largest absolute activation of the residual stream after the layer. Null for cross-attention and given maps. */
+  /** layer: largest absolute activation of the residual stream after the layer. Null for cross-attention and user maps. */
   max_activation?: number | null;
   /**
    * layer: max_activation divided by the median absolute activation of its sequence. Null if the median is 0, for cross-attention and for
-   * given maps.
+   * user maps.
    */
   activation_ratio?: number | null;
-  /** layer: dimension of the residual stream with the largest absolute activation, from 0. Null for cross-attention and given maps. */
+  /** layer: dimension of the residual stream with the largest absolute activation, from 0. Null for cross-attention and user maps. */
   activation_dimension?: number | null;
-  /** layer: position with the largest absolute activation, from 0. Null for cross-attention and given maps. */
+  /** layer: position with the largest absolute activation, from 0. Null for cross-attention and user maps. */
   activation_position?: number | null;
   /**
-   * layer: number of dimensions of the attention input whose magnitude is at least 6 at 6% of the positions. Null for cross-attention and
-   * given maps.
+   * layer: number of dimensions of the attention input whose magnitude is at least 6 at 6% or more of the positions. Null for cross-
+   * attention and user maps.
    */
   outlier_count?: number | null;
-  /** layer: outlier dimensions of the attention input, most frequent first, at most 16. Null for cross-attention and given maps. */
+  /** layer: outlier dimensions of the attention input, most frequent first, at most 16. Null for cross-attention and user maps. */
   outlier_dimensions?: number[] | null;
 }
 
@@ -570,13 +573,13 @@ export interface InductionRow {
   head: number;
   /** induction score: mean attention from a repeated token to the token after its first occurrence */
   induction: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   induction_error: number | null;
   /** induction score under uniform attention */
   uniform_induction: number;
   /** duplicate-token score: mean attention from a repeated token to its first occurrence */
   duplicate_token: number | null;
-  /** head: standard error over sequences of the field of the same name without _error. Null for one sequence. */
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   duplicate_token_error: number | null;
   /** duplicate-token score under uniform attention */
   uniform_duplicate_token: number;
@@ -654,8 +657,8 @@ export interface RoutingRow {
   /** number of routed tokens */
   tokens: number;
   /**
-   * Number of tokens for which an expert that was not selected scored as high as a selected one. Among equal scores, the lower index is
-   * selected.
+   * Number of tokens for which an expert that was not selected had the same score as a selected expert. Among equal scores, the lower index
+   * is selected.
    */
   ties: number;
   /** share of all selections that went to each expert */
@@ -666,12 +669,13 @@ export interface RoutingRow {
   largest_load: number;
   /** entropy of the softmax over all router logits, mean over tokens */
   router_entropy: number;
-  /** mean routing weight of each token's top expert, of its second, … */
+  /** mean routing weight of each token's top expert, second expert, and so on */
   mean_weights: NumberList;
   /** pair of experts that is selected together for the most tokens; null if each token selects one expert */
   top_pair: number[] | null;
   /**
-   * co-activation of the top pair, divided by its value if both experts were selected independently; null if each token selects one expert
+   * co-activation of the top pair, divided by its expected value if both experts were selected independently; null if each token selects
+   * one expert
    */
   top_pair_lift: number | null;
   /** share of tokens that selected both experts of each pair; on the diagonal, the share that selected the expert */
@@ -698,13 +702,16 @@ export interface DirectionsRow {
   value: number;
   /** share of the energy: squared singular value divided by the sum of all squares */
   energy: number;
-  /** relative gap: distance to the nearest other singular value, divided by this one. Null if there is only one. */
+  /**
+   * relative gap: distance to the nearest other singular value, divided by this direction's singular value. Null if there is only one
+   * singular value.
+   */
   gap: number | null;
   /** singular vector: input or output vector of ov and weight matrices, query or key vector of qk */
   singular_vector: "input" | "output" | "query" | "key";
   /** sign of the singular vector; an input vector pairs with the output vector of the same sign */
   sign: "+" | "-";
-  /** mean pairwise cosine similarity of the vectors of the ten top tokens */
+  /** mean pairwise cosine similarity of the (un)embedding vectors of the top ten tokens */
   coherence: number;
   /** 99% quantile of the coherence of random directions */
   random_coherence: number;
@@ -726,16 +733,16 @@ export interface DirectionsRow {
     text: string
     | null;
     /**
-     * token score along the signed direction. Output vectors: logits per unit written at a final norm scale of 1; else projection of the
-     * normalized input.
+     * token score along the signed direction. Output vectors: change of the token's logit per unit of output along the direction, at a
+     * final norm scale of 1. Other vectors: projection of the token's normalized input.
      */
     score: number;
     /** cosine similarity of the token's vector with the signed direction */
     cosine: number;
   })[];
   /**
-   * copying score Σ Re μ / Σ |μ| over the eigenvalues μ of the head's token-to-token circuit: 1 raises the logits of attended tokens, −1
-   * lowers them. Null if the circuit is zero, or if tokens cannot describe its input or output.
+   * copying score Σ Re μ / Σ |μ| over the eigenvalues μ of the head's token-to-token circuit. At 1, the head raises the logits of attended
+   * tokens; at −1, it lowers them. Null if the circuit is zero, or if tokens cannot describe its input or output.
    */
   token_copying?: number | null;
   /** copying score computed from all token embeddings and the bias of the preceding norm (Elhage et al. 2021) */
@@ -848,7 +855,7 @@ export interface AblateRow {
   ablation: "mean" | "zero" | "resample";
   /** increase of the mean loss when the component is ablated */
   loss_increase: number;
-  /** standard error of loss_increase over windows or pairs. Null for a single one. */
+  /** standard error of loss_increase over windows or pairs. Null for a single window or pair. */
   loss_increase_error: number | null;
   /** mean KL divergence of the ablated model's predictions from the original: KL(original ‖ ablated) */
   kl: number;
@@ -859,15 +866,15 @@ export interface AblateRow {
    * a sum of component outputs, and for encoders.
    */
   direct_effect: number | null;
-  /** standard error of direct_effect over windows or pairs. Null for a single one. */
+  /** standard error of direct_effect over windows or pairs. Null for a single window or pair. */
   direct_effect_error: number | null;
   /** mean loss of the unmodified model */
   loss: number;
-  /** number of predicted tokens in the mean losses */
+  /** number of predicted tokens over which losses are averaged */
   predicted: number;
 }
 
-/** one compression method at one size, measured */
+/** measured results of one compression method at one size */
 export interface PlanRow {
   /** model name, as in models */
   model: string;
@@ -877,13 +884,11 @@ export interface PlanRow {
   description: string;
   /** remaining size in the unit of the method, such as layers or neurons */
   size: number;
-  /** parameters of the compressed model; low-rank: counted as factors */
+  /** number of parameters of the compressed model; low-rank: those of the factors are counted */
   parameters: number;
   /** KV-cache bytes per token of the compressed model, at 16 bits */
   kv_cache_bytes_per_token: number;
-  /**
-   * FLOPs per token, generating halfway through the context; with MLA, keys and values of earlier tokens are recomputed from their latents
-   */
+  /** FLOPs per generated token at half the context length; with MLA, keys and values of earlier tokens are recomputed from their latents */
   flops_per_token: number;
   /** FLOPs per token of the compressed model, divided by those of the original model */
   relative_flops: number;
@@ -913,7 +918,7 @@ export interface PlanPartRow {
   matrix: string | null;
   /** parameters of the layer, matrix or model before compression */
   parameters: number;
-  /** parameters that remain after compression; low-rank: counted as factors */
+  /** number of parameters that remain after compression; low-rank: those of the factors are counted */
   parameters_after: number;
   /** indices of the kept neurons, heads, experts or rotary pairs; null for methods without such a list */
   kept: number[] | null;
@@ -1032,7 +1037,7 @@ export interface ModelFacts {
   name: string;
   /** architecture family that defines how the weights are interpreted */
   architecture: string;
-  /** number of weights and biases; tied and shared ones counted once, buffers excluded */
+  /** number of weights and biases; tied and shared parameters are counted once, and buffers are excluded */
   parameters: number | null;
   /** number of weights and biases of Q, K, V and O */
   attention_parameters: number | null;
@@ -1052,7 +1057,7 @@ export interface ModelFacts {
   vocab_size: number | null;
   /** maximum input length that the model was built for, in tokens */
   context_length: number | null;
-  /** dtype of most of the weights, by bytes */
+  /** dtype that accounts for the most bytes of the weights */
   dtype: string | null;
   /** total size of the weights files */
   bytes: number | null;
@@ -1082,13 +1087,13 @@ export interface ModelFacts {
   shared_expert_intermediate_size?: number;
   /** number of routed experts per token in an MoE layer; absent for dense models, or if the forward pass is not described */
   experts_per_token?: number;
-  /** number of parameters that one token uses; excludes the experts that it is not routed to */
+  /** number of parameters used per token; excludes the experts to which the token is not routed */
   active_parameters?: number;
   /** layers that have attention, counted from 0; absent if every layer has attention */
   attention_layers?: number[];
   /** token mixer (such as a state-space layer) used in place of attention, or in parallel with it */
   mixer?: string;
-  /** Multi-head latent attention (MLA): width of the query latent. Null if queries have none. Absent for other models. */
+  /** Multi-head latent attention (MLA): width of the query latent. Null if queries have no latent. Absent for other models. */
   q_lora_rank?: number | null;
   /** MLA: width of the latent that keys and values are computed from. Absent for other models. */
   kv_lora_rank?: number;
@@ -1099,7 +1104,7 @@ export interface ModelFacts {
    * models.
    */
   mha_kv_cache_bytes_per_token?: number;
-  /** Groups of layers that share the same matrices, as in ALBERT. Absent if each layer has its own. */
+  /** Groups of layers that share the same matrices, as in ALBERT. Absent if each layer has its own matrices. */
   shared_weights?: ({
     /** matrices that the layers of this group share */
     matrices: string[];

@@ -25,14 +25,12 @@ const error_words = (error: number): string => format_number(error, error < 0.00
 
 export const claim: Claim = {
   sentence: "`… heads raise (lower) the logits of the tokens they attend to`",
-  guard: `at least ${kLeast} logits, by more than 2 standard errors over sequences; not shown for a single sequence`,
-  chance: "the text's mean token: a head that raises all frequent tokens equally has 0",
-  experiment:
-    "the same effect with PyTorch hooks; random models; heads built to copy, to suppress and to do nothing; ablation of the heads",
+  guard: `The effect is at least ${kLeast} logits, exceeded by more than 2 standard errors over sequences. Not shown for a single sequence`,
+  chance: "the mean over the text's tokens: a head that raises the logits of all these tokens equally has effect 0",
+  experiment: "the same effect with PyTorch hooks; random models; planted heads that copy, suppress or do nothing; ablation of the heads",
   result:
-    "PyTorch: equal to within 10⁻⁵; random models: not shown; built heads: the correct finding, or none. Rank correlation with " +
-    "the loss increase under ablation: 0.66 (gpt2), " +
-    "0.87 (llama)",
+    "PyTorch: equal to within 10⁻⁵. Random models: not shown. Planted heads: the correct finding for heads that copy or suppress, none " +
+    "for heads that do nothing. Rank correlation of the effect with the loss increase under ablation: 0.66 (gpt2), 0.87 (llama)",
 };
 
 export const attended_token_effect: Kind = (reading) => {

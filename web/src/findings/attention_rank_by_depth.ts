@@ -12,11 +12,11 @@ const kMostLeft = 0.5;
 export const claim: Claim = {
   sentence: "`… → … MaxRank … falls (rises) with depth`",
   guard:
-    `a consistent trend over all layers (\`trend_with_depth.ts\`); a change of at least ${percent(1 - kMostLeft)} and of 3 ranks; ` +
-    `a text of at least ${kShortestText} tokens`,
-  chance: "random weights: if their maps are far from uniform, the rank falls by up to 40%",
-  experiment: "random models; a model whose attention scores shrink with depth",
-  result: "random models: not shown; the other model: found. The finding describes the maps of this text",
+    "The trend is consistent over all layers (defined in `trend_with_depth.ts`). The rank changes by at least " +
+    `${percent(1 - kMostLeft)} and by at least 3. The text has at least ${kShortestText} tokens`,
+  chance: "random weights: if the attention maps are far from uniform, their rank falls by up to 40%",
+  experiment: "random models; a planted model whose attention scores become smaller with depth",
+  result: "random models: not shown. Planted model: found. The finding describes the attention maps of this text",
 };
 
 export const attention_rank_by_depth: Kind = (reading) => {

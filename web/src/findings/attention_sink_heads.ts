@@ -11,10 +11,12 @@ const kLeast = 0.5;
 
 export const claim: Claim = {
   sentence: "`… heads are attention-sink heads`",
-  guard: `at least ${percent(kLeast)} of the attention, by more than 2 standard errors; a text of at least ${kShortestText} tokens`,
+  guard:
+    `The head puts at least ${percent(kLeast)} of its attention on the first token, exceeded by more than 2 standard errors. The text ` +
+    `has at least ${kShortestText} tokens`,
   chance: "uniform attention",
-  experiment: "random models; heads built to attend to the first position",
-  result: "random models: not shown; built heads: found. The finding describes the maps of this text",
+  experiment: "random models; planted heads that attend to the first position",
+  result: "random models: not shown. Planted heads: found. The finding describes the attention maps of this text",
 };
 
 export const attention_sink_heads: Kind = (reading) => {

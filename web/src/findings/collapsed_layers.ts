@@ -8,10 +8,10 @@ import { between, type Claim, figure, type Kind } from "./finding";
 
 export const claim: Claim = {
   sentence: "`… layers have collapsed`",
-  guard: "both thresholds in `docs/metrics.md`; at least 16 keys",
+  guard: "The layer meets both thresholds in `docs/metrics.md`. The text has at least 16 keys",
   chance: "uniform attention",
-  experiment: "random models; a layer in which all heads attend to the first token",
-  result: "random models: not shown; built layer: found, and no other",
+  experiment: "random models; a planted layer in which all heads attend to the first token",
+  result: "random models: not shown. Planted layer: found, and no other layer",
 };
 
 export const collapsed_layers: Kind = (reading) => {

@@ -10,12 +10,13 @@ const kTimesChance = 3;
 
 export const claim: Claim = {
   sentence: "`… the highest composition score of any pair of heads`",
-  guard: `score above ${kLeast} and above ${kTimesChance} times the random score`,
+  guard: `The score is above ${kLeast} and above ${kTimesChance} times the score of random heads`,
   chance: "random heads",
-  experiment: "direct-path ablation: the earlier head's output, minus its mean, removed from the later head's key input",
+  experiment: "ablation of the direct path: the earlier head's output, minus its mean, is removed from the later head's key input",
   result:
-    "refuted as a dependence: the pair with the highest K score ranks 233rd of 540 (gpt2) and 83rd of 540 (llama) by the change in the " +
-    "later head's attention. The finding therefore states alignment of weights only; `ablate --induction --receiver` tests the dependence",
+    "The experiment refutes that the later head depends on the earlier one. Pairs were ranked by the change in the later head's " +
+    "attention. The pair with the highest K score ranks 233rd of 540 (gpt2) and 83rd of 540 (llama). The finding therefore states only " +
+    "that the weights are aligned. `ablate --induction --receiver` measures the dependence",
 };
 
 export const composition: Kind = ({ report, model }) => {

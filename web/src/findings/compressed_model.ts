@@ -15,11 +15,11 @@ const kWords: Readonly<Record<Saving, string>> = { parameters: "fewer parameters
 export const claim: Claim = {
   sentence: "`… fewer parameters (less KV cache) for … perplexity on the evaluation text`",
   guard:
-    `at least ${percent(kLeastSaved.parameters)} of the parameters or ${percent(kLeastSaved.cache)} of the cache saved, for at most ` +
-    `+${kMostRise}% perplexity; an evaluation text of at least ${kFewestTokens} tokens`,
+    `Compression removes at least ${percent(kLeastSaved.parameters)} of the parameters or ${percent(kLeastSaved.cache)} of the KV cache. ` +
+    `The perplexity rises by at most ${kMostRise}%. The evaluation text has at least ${kFewestTokens} tokens`,
   chance: "the unmodified model",
-  experiment: "the compressed model is built and run on the evaluation text; a random model",
-  result: "compressed model: measured; random model: not shown",
+  experiment: "the compressed model, built and run on the evaluation text; a random model",
+  result: "compressed model: the finding states the measured perplexity. Random model: not shown",
 };
 
 export const compressed_model: Kind = (reading) => {

@@ -22,15 +22,17 @@ const kTimesNoise = 1.2;
 export const claim: Claim = {
   sentence: "`… heads have a mostly positive (negative) OV circuit`",
   guard:
-    `score beyond ±${kLeast} and beyond ${kTimesNoise} times the largest score of as many random heads of the same rank. Not shown if ` +
-    "the " +
-    "effect was measured on a text, nor for models without logits of the attended token (encoders without an LM head, images, audio, " +
-    "cross-attention)",
-  chance: "random heads: standard deviation 1.5 / d, and the largest of as many heads",
-  experiment: "the direct effect of the heads on the logits of attended tokens, on held-out text",
+    `The score is above ${kLeast} or below −${kLeast}. Its magnitude exceeds ${kTimesNoise} times the largest score among as many random ` +
+    "heads of the same rank as the model has heads. Not shown if the effect was measured on a text. Not shown for models without logits " +
+    "of the attended token: encoders without an LM head, images, audio, cross-attention",
+  chance:
+    "copying scores of random heads: standard deviation 1.5 / d for head dimension d, and the largest score among as many random heads " +
+    "as the model has heads",
+  experiment: "the heads' direct effect on the logits of attended tokens, on held-out text",
   result:
-    "refuted as a claim about text: of 30 gpt2 heads with a score below −0.5, 11 lower the attended token's logit and 14 raise it, by " +
-    "more than 2 standard errors. The finding therefore says `would`, and is replaced by *attended token effect* if there is a text",
+    "The experiment refutes a claim about text. 30 heads of gpt2 have a score below −0.5. Of these, 11 lower the attended token's logit " +
+    "and 14 raise it, each by more than 2 standard errors. The finding therefore says `would`. If there is a text, *attended token " +
+    "effect* replaces it",
 };
 
 export const copying_heads: Kind = (reading) => {

@@ -9,10 +9,12 @@ const kTimes = 5; // times the median of the other layers
 
 export const claim: Claim = {
   sentence: "`× … perplexity when only layer … is removed`",
-  guard: `a loss increase of at least ${kLeastLoss} nat and ${kTimes} times the median of the other layers`,
-  chance: "the other layers",
-  experiment: "the layer is removed and the loss measured on the evaluation text; a random model",
-  result: "removed layer: measured; random model: not shown",
+  guard:
+    `Removing the layer increases the loss by at least ${kLeastLoss} nat, and by at least ${kTimes} times the median loss increase over ` +
+    "the other layers",
+  chance: "the median loss increase over the other layers",
+  experiment: "removal of the layer, with the loss measured on the evaluation text; a random model",
+  result: "removed layer: the finding states the measured loss. Random model: not shown",
 };
 
 export const critical_layer: Kind = ({ report, model }) => {

@@ -19,11 +19,12 @@ type Row = AblateRow & { loss_increase_error: number };
 export const claim: Claim = {
   sentence: "`Ablating the cross-attention of layer … raises (lowers) the target loss`",
   guard:
-    `an effect of at least ${kLeast} nats, up or down, and of more than √(2 ln n) + 1 standard errors over pairs ` +
-    "(the largest of n layers by chance). The model's loss is below ln V; encoder-decoders only",
-  chance: "cross-attention that does not depend on the source: 0. Each head is replaced by its mean over the text",
+    `Encoder-decoders only. The effect is at least ${kLeast} nats, up or down. It exceeds √(2 ln n) + 1 standard errors over pairs, ` +
+    "about the largest effect of n layers by chance. The model's loss is below ln V (uniform prediction)",
+  chance: "cross-attention that does not depend on the source: 0. The ablation replaces the output of each head by its mean over the text",
   experiment: "the same ablation with PyTorch hooks in float64; a T5 with random weights; a T5 trained to copy its source",
-  result: "PyTorch: equal to within 10⁻⁵; random T5: not shown; trained T5: found, but not on targets unrelated to their sources",
+  result:
+    "PyTorch: equal to within 10⁻⁵. Random T5: not shown. Trained T5: found, except if the target texts are unrelated to their sources",
 };
 
 /** How many heads have an effect beyond 2 standard errors, and which is largest. */

@@ -8,10 +8,10 @@ const kChance = 1e-3;
 
 export const claim: Claim = {
   sentence: "`… experts receive no tokens`",
-  guard: `a probability below ${kChance} that balanced routing leaves any expert unused`,
+  guard: `With balanced routing, the probability that any expert receives no tokens is below ${kChance}`,
   chance: "balanced routing",
-  experiment: "random models; a router row with a low score for every token",
-  result: "random models: not shown; planted expert: found, and no other",
+  experiment: "random models; a planted expert whose row in the router gives every token a low score",
+  result: "random models: not shown. Planted expert: found, and no other expert",
 };
 
 export const dead_experts: Kind = ({ report, model }) => {

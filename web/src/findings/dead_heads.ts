@@ -10,13 +10,14 @@ const kMost = 0.01;
 export const claim: Claim = {
   sentence: "`… heads are nearly dead`",
   guard:
-    `output norm relative to the residual stream at most ${percent(kMost)} of the median head's, by more than 2 standard errors; a ` +
-    `text of at least ${kShortestText} tokens`,
-  chance: "the model's median head",
-  experiment: "the norms with PyTorch hooks in float64; random models; a head with its output scaled by 10⁻⁴; ablation of that head",
+    `The norm of the head's output, relative to the residual stream, is at most ${percent(kMost)} of the median over heads. The norm is ` +
+    `below this limit by more than 2 standard errors. The text has at least ${kShortestText} tokens`,
+  chance: "the median over the model's heads",
+  experiment:
+    "the norms with PyTorch hooks in float64; random models; a planted head whose output is scaled by 10⁻⁴; ablation of the planted head",
   result:
-    "norms: equal to within 10⁻⁴; random models: not shown; scaled head: found, and no other. Ablating it changes the loss by " +
-    "less than 10⁻⁴ nats",
+    "norms: equal to within 10⁻⁴. Random models: not shown. Planted head: found, and no other head. Ablating the planted head changes " +
+    "the loss by less than 10⁻⁴ nats",
 };
 
 export const dead_heads: Kind = (reading) => {

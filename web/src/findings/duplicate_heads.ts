@@ -10,10 +10,12 @@ export const kDuplicate = 0.9;
 
 export const claim: Claim = {
   sentence: "`… read from nearly the same subspaces`",
-  guard: `an overlap of at least ${kDuplicate} in query, key and value subspace, with a random overlap of at most 0.5`,
+  guard:
+    `The query, key and value subspaces of the two heads each overlap by at least ${kDuplicate}. The overlap of random subspaces is at ` +
+    "most 0.5",
   chance: "random subspaces of the same ranks",
-  experiment: "random models; a copy of a head with noise",
-  result: "random models: not shown; copied head: found. The finding describes the heads' inputs, not their outputs",
+  experiment: "random models; a planted copy of a head, with noise",
+  result: "random models: not shown. Planted copy: found. The finding describes the inputs of the heads, not their outputs",
 };
 
 export const duplicate_heads: Kind = ({ report, model }) => {

@@ -10,11 +10,11 @@ const kOneSpace = 0.25;
 export const claim: Claim = {
   sentence: "`all experts read from (write to) nearly the same subspace`",
   guard:
-    `rank of the stacked experts at most ${percent(kOneSpace)} of the way from one expert to random experts; at least ` +
-    `${kFewest} experts`,
-  chance: "the same number of random experts",
-  experiment: "random models; experts whose rows lie in one small subspace",
-  result: "random models: not shown; planted experts: found",
+    "Let a be the rank of one expert, and b the rank of stacked random experts. The rank of the stacked experts exceeds a by at most " +
+    `${percent(kOneSpace)} of b − a. The layer has at least ${kFewest} experts`,
+  chance: "as many random experts as the layer has, stacked",
+  experiment: "random models; planted experts whose rows lie in one small subspace",
+  result: "random models: not shown. Planted experts: found",
 };
 
 export const experts_shared_subspace: Kind = ({ report, model }) => {

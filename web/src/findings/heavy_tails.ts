@@ -11,11 +11,11 @@ const kTimesReach = 1.5;
 export const claim: Claim = {
   sentence: "`… excess kurtosis … the weight farthest from the mean is … standard deviations away`",
   guard:
-    `excess kurtosis above ${kLaplace} (Laplace distribution); largest weight above ${kTimesReach} times the maximum of ` +
-    `equally many Gaussian weights`,
-  chance: "Gaussian weights: 0",
-  experiment: "random models; one enlarged weight",
-  result: "random models: not shown; enlarged weight: found",
+    `The excess kurtosis is above ${kLaplace}, the value of a Laplace distribution. The weight farthest from the mean is above ` +
+    `${kTimesReach} times the expected maximum of the same number of Gaussian weights`,
+  chance: "Gaussian weights: excess kurtosis 0",
+  experiment: "random models; a planted large weight",
+  result: "random models: not shown. Planted weight: found",
 };
 
 export const heavy_tails: Kind = ({ report, model }) => {

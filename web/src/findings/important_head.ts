@@ -19,17 +19,15 @@ type HeadRow = AblateRow & { head: number; loss_increase_error: number };
 export const claim: Claim = {
   sentence: "`Ablating … raises (lowers) the loss …, the largest effect of any head`",
   guard:
-    `an effect of at least ${kLeast} nats, up or down, and of more than √(2 ln n) + 1 standard errors (the largest of n heads by ` +
-    `chance). ` +
-    "The model's loss is below ln V",
-  chance: "an inactive head: 0; in random models, heads move the loss both ways",
+    `The effect is at least ${kLeast} nats, up or down. It exceeds √(2 ln n) + 1 standard errors, about the largest effect of n heads by ` +
+    "chance. The model's loss is below ln V (uniform prediction)",
+  chance: "an inactive head: 0. In random models, ablating a head raises or lowers the loss by chance",
   experiment:
-    "the same mean ablation with PyTorch hooks; zero and resample ablation; random models; a planted head that lowers the loss " +
-    "when ablated",
+    "the same mean ablation with PyTorch hooks; zero and resample ablation; random models; a planted head whose ablation lowers the loss",
   result:
-    "PyTorch: equal to within 10⁻⁵. Mean and zero ablation rank the heads alike (rank correlation 0.93 gpt2, 0.99 llama), as do mean " +
-    "and resample ablation (0.91, 0.96). Without the last two conditions, two of three random models had such a head. The planted head " +
-    "is found with the correct sign",
+    "PyTorch: equal to within 10⁻⁵. Mean and zero ablation rank the heads similarly (rank correlation 0.93 for gpt2, 0.99 for llama), " +
+    "and so do mean and resample ablation (0.91, 0.96). Without the last two conditions, the finding was shown for two of three random " +
+    "models. The planted head is found with the correct sign",
 };
 
 /** Number of heads with an effect beyond 2 standard errors, by sign. */

@@ -11,12 +11,14 @@ const kLeast = 0.25;
 
 export const claim: Claim = {
   sentence: "`… heads are induction heads`",
-  guard: `at least ${percent(kLeast)} of the attention, by more than 2 standard errors; blocks of at least ${kShortestBlock} tokens`,
+  guard:
+    `The head puts at least ${percent(kLeast)} of its attention on the induction target, exceeded by more than 2 standard errors. The ` +
+    `repeated blocks have at least ${kShortestBlock} tokens`,
   chance: "uniform attention",
-  experiment: "random models; a model trained to repeat, with each head ablated in turn",
+  experiment: "random models; a model trained on repeated sequences, with one head ablated at a time",
   result:
-    "random models: not shown; trained model: its induction heads are found, and they depend on the previous-token head through their " +
-    "keys ([notebook](notebooks/induction_circuit.md))",
+    "random models: not shown. Trained model: its induction heads are found. They depend on the previous-token head through their keys " +
+    "([notebook](notebooks/induction_circuit.md))",
 };
 
 export const induction_heads: Kind = (reading) => {

@@ -9,10 +9,10 @@ const kLeast = 0.05;
 
 export const claim: Claim = {
   sentence: "`… energy kept by a joint KV latent … in layer …, the worst layer`",
-  guard: `at least ${kLeast} above random in the worst layer`,
-  chance: "random matrices",
-  experiment: "the energy from another decomposition; random models; keys and values that read from one small subspace",
-  result: "energy: equal; random models: not shown; planted subspace: found",
+  guard: `In the layer with the lowest kept energy, the share is at least ${kLeast} above the share of random matrices`,
+  chance: "random matrices of the same shapes",
+  experiment: "the energy from another decomposition; random models; planted keys and values that read from one small subspace",
+  result: "energy: equal. Random models: not shown. Planted subspace: found",
 };
 
 export const kv_latent: Kind = ({ report, model }) => {

@@ -25,11 +25,13 @@ const kLeastGap = 3;
 export const claim: Claim = {
   sentence: "`… directions hold 90% of the energy of …`",
   guard:
-    `rank below ${percent(kMostShare)} of the random rank and at least ${kLeastGap} below it; maximum possible rank of at ` +
-    `least ${kLeastOrder}`,
+    `The energy rank is below ${percent(kMostShare)} of the random matrix's rank, and at least ${kLeastGap} below it. The maximum ` +
+    `possible rank is at least ${kLeastOrder}`,
   chance: "a random matrix of the same shape",
-  experiment: "the rank from another decomposition, and of a sampled random matrix; random models; a low-rank matrix",
-  result: "ranks: equal, and within 1 for the sampled matrix; random models: not shown; low-rank matrix: found",
+  experiment: "the rank from another decomposition; the rank of a sampled random matrix; random models; a planted low-rank matrix",
+  result:
+    "ranks from the other decomposition: equal. Rank of the sampled matrix: within 1 of the baseline. Random models: not shown. Planted " +
+    "matrix: found",
 };
 
 export const low_rank_matrix: Kind = ({ report, model, threshold }) => {

@@ -12,11 +12,13 @@ const kTimesMedian = 100;
 export const claim: Claim = {
   sentence: "`… is a massive activation`",
   guard:
-    `above ${kLeast} and above ${kTimesMedian} times the median of its sequence (Sun et al. 2024: above 100 and about 1,000 times the ` +
-    `median in large models); a text of at least ${kShortestText} tokens`,
-  chance: "the largest of n Gaussian activations: √(2 ln n) / 0.67 medians",
-  experiment: "hidden states from transformers in float64; random models; a bias of +400 in one dimension",
-  result: "activations: equal to within 10⁻⁴; random models: not shown; planted bias: found, with its dimension and all later layers",
+    `The magnitude is above ${kLeast} and above ${kTimesMedian} times the median magnitude of the sequence. (Sun et al. 2024 use 100 and ` +
+    `about 1,000 times the median in large models.) The text has at least ${kShortestText} tokens`,
+  chance: "expected maximum of n Gaussian activations: √(2 ln n) / 0.67 times their median absolute value",
+  experiment: "hidden states from transformers in float64; random models; a planted bias of +400 in one dimension",
+  result:
+    "activations: equal to within 10⁻⁴. Random models: not shown. Planted bias: found, with the correct dimension, in its layer and all " +
+    "later layers",
 };
 
 /** Expected maximum of `count` Gaussian numbers, relative to their median magnitude. */

@@ -9,11 +9,11 @@ const kLeastGap = 0.08;
 export const claim: Claim = {
   sentence: "`its singular values match a random matrix`, unlike in other layers",
   guard:
-    `every energy rank within 3% of the random rank, a largest singular value near the random one, and ` +
-    `${percent(kLeastGap)} of the random rank above the next layer`,
+    "Every energy rank is within 3% of the random matrix's rank. The largest singular value is at most 1.2 times the random matrix's. " +
+    `The rank exceeds the highest rank in the other layers by at least ${percent(kLeastGap)} of the random matrix's rank`,
   chance: "a random matrix of the same shape",
-  experiment: "random models; one random layer among low-rank layers",
-  result: "random models: not shown; random layer: found",
+  experiment: "random models; a planted random matrix in one layer, with low-rank matrices in the other layers",
+  result: "random models: not shown. Planted matrix: found",
 };
 
 export const matrix_like_random: Kind = ({ report, model, threshold }) => {

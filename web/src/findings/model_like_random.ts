@@ -12,10 +12,10 @@ const kMostApart = 0.03;
 
 export const claim: Claim = {
   sentence: "`… maximum difference from random`",
-  guard: `every energy rank within ${percent(kMostApart)} of its random rank, and no other finding`,
+  guard: `Every energy rank is within ${percent(kMostApart)} of the rank of a random matrix of the same shape. There is no other finding`,
   chance: "random matrices of the same shapes",
   experiment: "random models; trained models",
-  result: "random models: this finding only, or none; trained models: not shown",
+  result: "random models: only this finding, or none. Trained models: not shown",
 };
 
 export const model_like_random: Kind = ({ report, model, threshold }) => {

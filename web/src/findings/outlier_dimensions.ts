@@ -13,12 +13,12 @@ const kMostNamed = 3;
 export const claim: Claim = {
   sentence: "`… dimensions are outliers`",
   guard:
-    `magnitude of at least 6 at 6% of the positions of the attention input, in ${percent(kLayers)} of the layers and at least 2 ` +
-    `(Dettmers et al. 2022). Not in layers where more than ${percent(kMostOfWidth)} of the dimensions qualify; a text of at least ` +
-    `${kShortestText} tokens`,
-  chance: "Gaussian activations with unit variance: none",
-  experiment: "an independent count on hidden states from transformers; random models; a bias of +400 in one dimension",
-  result: "count: equal (none in five models); random models: not shown; planted dimension: found, and no other",
+    `The attention input has a magnitude of at least 6 in this dimension at 6% of the positions, in ${percent(kLayers)} of the layers ` +
+    `and in at least 2 layers (Dettmers et al. 2022). Layers in which more than ${percent(kMostOfWidth)} of the dimensions qualify do ` +
+    `not count. The text has at least ${kShortestText} tokens`,
+  chance: "Gaussian activations with unit variance: no outlier dimensions",
+  experiment: "an independent count on hidden states from transformers; random models; a planted bias of +400 in one dimension",
+  result: "count: equal, and 0 in each of five models. Random models: not shown. Planted dimension: found, and no other dimension",
 };
 
 export const outlier_dimensions: Kind = (reading) => {

@@ -12,10 +12,10 @@ const kLeast = 0.25;
 
 export const claim: Claim = {
   sentence: "`… overlap between the … subspaces of two heads`",
-  guard: `at least ${percent(kLeast)} of the way from the random overlap to 1, with a random overlap of at most 0.5`,
+  guard: `Let r be the overlap of random subspaces. The overlap exceeds r by at least ${percent(kLeast)} of 1 − r, and r is at most 0.5`,
   chance: "random subspaces of the same ranks",
-  experiment: "random models; a head that shares three quarters of another head's subspace",
-  result: "random models: not shown; planted head: found",
+  experiment: "random models; a planted head that shares three quarters of another head's subspace",
+  result: "random models: not shown. Planted head: found",
 };
 
 export const overlapping_heads: Kind = ({ report, model }) => {

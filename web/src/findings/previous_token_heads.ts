@@ -11,12 +11,16 @@ const kLeast = 0.5;
 
 export const claim: Claim = {
   sentence: "`… heads are previous-token heads`",
-  guard: `at least ${percent(kLeast)} of the attention, by more than 2 standard errors; a text of at least ${kShortestText} tokens`,
+  guard:
+    `The head puts at least ${percent(kLeast)} of its attention on the previous token, exceeded by more than 2 standard errors. The text ` +
+    `has at least ${kShortestText} tokens`,
   chance: "uniform attention",
-  experiment: "recomputation from the saved maps; random models; a head built to attend to the previous token; ablation of such a head",
+  experiment:
+    "recomputation from the saved attention maps; random models; a planted head that attends to the previous token; ablation of a " +
+    "previous-token head",
   result:
-    "maps: equal; random models: not shown; built head: found. Ranked by loss increase, the strongest previous-token head is 1st of 36 " +
-    "(gpt2) and 3rd (llama): the finding describes attention, not importance",
+    "recomputation: equal. Random models: not shown. Planted head: found. Among the 36 heads ranked by loss increase, the strongest " +
+    "previous-token head is 1st in gpt2 and 3rd in llama. The finding describes attention, not importance",
 };
 
 export const previous_token_heads: Kind = (reading) => {

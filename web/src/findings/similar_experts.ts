@@ -10,10 +10,12 @@ const kFewest = 4;
 
 export const claim: Claim = {
   sentence: "`… similarity between two experts`",
-  guard: `similarity of at least ${kTwins} and at least halfway from the mean over pairs to 1; at least ${kFewest} experts`,
+  guard:
+    `The similarity is at least ${kTwins}. It is also at least halfway between 1 and the mean similarity over pairs. The layer has at ` +
+    `least ${kFewest} experts`,
   chance: "random experts",
-  experiment: "random models; a copied expert",
-  result: "random models: not shown; copied expert: found",
+  experiment: "random models; a planted copy of an expert",
+  result: "random models: not shown. Planted copy: found",
 };
 
 export const similar_experts: Kind = ({ report, model }) => {

@@ -8,10 +8,10 @@ const kMostOfBaseline = 0.5;
 
 export const claim: Claim = {
   sentence: "`… relative adapter size … LoRA factors of this size hold 90% of the energy of the change`",
-  guard: `at most ${kMostOfBaseline} times the size needed for a random change`,
+  guard: `The LoRA factors of the change have at most ${kMostOfBaseline} times the size of factors for a random change`,
   chance: "random changes of the same shapes",
-  experiment: "a change of rank 2; a random change",
-  result: "rank-2 change: found; random change: not shown",
+  experiment: "a planted change of rank 2; a random change",
+  result: "change of rank 2: found. Random change: not shown",
 };
 
 export const small_adapter: Kind = (reading) => {

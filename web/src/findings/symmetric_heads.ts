@@ -12,13 +12,14 @@ const kTimesNoise = 1.5;
 
 export const claim: Claim = {
   sentence: "`… heads have a symmetric QK circuit`",
-  guard: `symmetry above ${kLeast} and above ${kTimesNoise} times the random value`,
-  chance: "random heads: 5 √2 / D",
+  guard: `The symmetry is above ${kLeast} and above ${kTimesNoise} times the baseline`,
+  chance: "random heads: symmetry up to 5 √2 / D for hidden size D",
   experiment:
-    "random models; heads with equal query and key weights; on text, correlation over heads between symmetry and corr(s_ij, s_ji)",
+    "random models; planted heads with equal query and key weights. On text: the correlation, over heads, of the symmetry of the QK " +
+    "circuit with corr(s_ij, s_ji), for attention scores s",
   result:
-    "random models: not shown; planted heads: found; correlation: 0.71 (gpt2), 0.67 (llama). RoPE models: at offset 0, which " +
-    "the finding states",
+    "random models: not shown. Planted heads: found. Correlation: 0.71 (gpt2), 0.67 (llama). RoPE models: the symmetry is computed at " +
+    "offset 0, as the finding states",
 };
 
 export const symmetric_heads: Kind = (reading) => {

@@ -11,11 +11,11 @@ const kLeastChange = 0.15;
 export const claim: Claim = {
   sentence: "`… directions … the energy rank of … falls (rises) with depth`",
   guard:
-    `a consistent trend over all layers (\`trend_with_depth.ts\`), and a change of at least ${percent(kLeastChange)} of ` +
-    `the random rank`,
-  chance: "a random matrix of the same shape, equal in all layers",
-  experiment: "random models; matrices with a rank that falls with depth",
-  result: "random models: not shown; planted matrices: found",
+    `The trend is consistent over all layers (defined in \`trend_with_depth.ts\`). The rank changes by at least ${percent(kLeastChange)} ` +
+    "of the random matrix's rank",
+  chance: "a random matrix of the same shape, whose rank is the same in all layers",
+  experiment: "random models; planted matrices whose rank falls with depth",
+  result: "random models: not shown. Planted matrices: found",
 };
 
 export const weight_rank_by_depth: Kind = ({ report, model, threshold }) => {

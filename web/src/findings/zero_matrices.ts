@@ -17,10 +17,10 @@ const joined = (named: readonly Word[][]): Word[] => {
 
 export const claim: Claim = {
   sentence: "`… matrices (head circuits) are all zero`",
-  guard: "every weight is 0",
-  chance: "–",
-  experiment: "random models; a matrix and the input weights of one head set to zero",
-  result: "random models: not shown; planted zeros: found",
+  guard: "Every weight of the matrix is 0",
+  chance: "none",
+  experiment: "random models; one matrix, and the input weights of one head, set to zero",
+  result: "random models: not shown. Planted zeros: found",
 };
 
 export const zero_matrices: Kind = ({ report, model, threshold }) => {

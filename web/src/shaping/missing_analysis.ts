@@ -58,7 +58,7 @@ export function missing_analysis({ file }: Report, models: readonly Model[], id:
     // If no matrix can be analyzed, there is no diff either.
     const empty = empty_as(id) ?? (id === "diff" ? empty_as("spectrum") : undefined);
     // If attention has no text, other analyses have none either, or the text in attention's command.
-    const without_text = usual.includes("--text-file") && !skipped && !empty ? skipped_as("attention") : undefined;
+    const without_text = /--(text|calibration)-file/.test(usual) && !skipped && !empty ? skipped_as("attention") : undefined;
     const on_its_text = kOfTextsAlone.has(id)
       ? null
       : (without_text?.command?.replace(/^(attnscope) \w+/, `$1 ${usual.split(" ")[0]}`) ?? null);

@@ -37,7 +37,7 @@ describe("importance", () => {
     const grid = page.locator('[data-chart="lens-grid"]');
     const rows = rows_of<LensGridRow>("lens_grid");
     expect(rows).toHaveLength(24 * 7);
-    const last = rows.find((row) => row.position === 23 && row.layer === 6)!;
+    const last = rows.find((row) => row.position === 23 && row.state === "resid_post")!;
     expect(last.rank).toBe(1);
     await expect
       .poll(() => grid.locator('[data-row="23"][data-column="6"]').getAttribute("aria-label"))

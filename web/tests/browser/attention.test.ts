@@ -34,7 +34,7 @@ describe("attention", () => {
     await page.getByRole("button", { name: "Square-root scale" }).click();
     await expect.poll(image).not.toBe(second);
     const third = await image();
-    await page.getByRole("button", { name: "Without first key" }).click();
+    await page.getByRole("button", { name: "Exclude first token" }).click();
     await expect.poll(image).not.toBe(third);
     await close();
   });

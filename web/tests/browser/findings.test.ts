@@ -168,7 +168,7 @@ describe("planted structure is found", () => {
     {
       name: "in attention scores that shrink with depth",
       make: () => readings("planted-depth", [write_checkpoint("planted-depth", planted.planted_depth())], kText),
-      said: { attention_rank_by_depth: /^15\.\d → 5\.\d+ MaxRank at 90% .* falls with depth, .* \(maximum possible: 48\)/ },
+      said: { attention_rank_by_depth: /^1\d\.\d → 5\.\d+ MaxRank at 90% .* falls with depth, .* \(maximum possible: 48\)/ },
     },
     {
       name: "in experts",

@@ -17,7 +17,7 @@ const without_digits = (text: string): string => text.replace(/\d+/g, "0").repla
 with_browser();
 
 describe("images of the documentation", () => {
-  test.each(kImages)("$name.png shows the current report", async ({ name, fragment, height }) => {
+  test.each(kImages)("$name shows the current report", async ({ name, fragment, height }) => {
     const { page, close } = await open_report(kOfDocs, fragment, { height });
     const shown = without_digits(await page.locator("main").innerText());
     if (process.env.UPDATE) {

@@ -263,7 +263,7 @@ describe("the served page", () => {
       "attention",
       "attention_excluding_first",
       "induction",
-      "read",
+      "directions",
       "lens",
       "lens_grid",
       "ablate",

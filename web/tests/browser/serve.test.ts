@@ -154,7 +154,7 @@ describe("serve", () => {
     const text = { name: "few.txt", mimeType: "text/plain", buffer: Buffer.from("To be") };
     await page.getByLabel("calibration text").setInputFiles(text);
     await page.locator(".live button.run").click();
-    await expect.poll(() => page.locator(".live .job-said").textContent()).toContain("is too short to fit to");
+    await expect.poll(() => page.locator(".live .job-said").textContent()).toContain("is too short for calibration");
     expect(without_conflicts(problems)).toEqual([]);
   });
 

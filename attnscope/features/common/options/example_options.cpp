@@ -59,9 +59,9 @@ Parameters example_parameters() {
       {.name = "score_positions",
        .type = text,
        .group = OptionGroup::input,
-       .help = "predicted tokens that count in losses and means, by position from 0: last, 10-, "
-               "3,7 or 5-9. Or a mask file: text with a line of 0 and 1 per example, or a "
-               "boolean .npy.",
+       .help = "positions, from 0, of the predicted tokens that count in losses and means: last, "
+               "10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, "
+               "or a boolean .npy.",
        .metavariable = "POSITIONS",
        .default_words = "all"}};
 }

@@ -60,7 +60,7 @@ Parameters model_parameters() {
           {.name = "stack",
            .type = choice,
            .group = OptionGroup::input,
-           .help = "analyze this stack of a model with several stacks, same as MODEL:STACK",
+           .help = "stack of a multi-stack model to analyze, like MODEL:STACK",
            .metavariable = "STACK",
            .choices = stack_names()}};
 }
@@ -154,7 +154,8 @@ Parameters output_parameters(const std::vector<std::string>& more_endings) {
 Parameters bin_parameters(const BinRule& usual) {
   return {{.name = "histogram",
            .type = flag,
-           .help = "add histograms: bin edges, counts, density and number of values outside"},
+           .help = "add histograms: bin edges, counts, density and number of values outside the "
+                   "bins"},
           {.name = "bins",
            .type = bins,
            .help = "number of equal bins, or fd for the Freedman-Diaconis rule",

@@ -30,7 +30,7 @@ bool adds_special_tokens(const Arguments& arguments) {
 std::string unknown_note(const Model& model, const UnknownTokens& unknown) {
   if (!unknown.are_most()) return "";
   return verbatim(model.name()) + ": " + unknown.text() +
-         " are unknown to its tokenizer; the results describe its unknown token more than the "
+         " are unknown to its tokenizer, so the results mostly describe the unknown token, not the "
          "text";
 }
 

@@ -85,8 +85,8 @@ Parameters window_parameters(const UsualWindows& usual) {
            .metavariable = "N",
            .least = 0,
            .most = kMaxSize,
-           .default_words = "0 if the file has more windows than are used, else all windows in "
-                            "order"},
+           .default_words = "0 if the file has more windows than requested; else all windows are "
+                            "used in order"},
           {.name = "consecutive",
            .type = flag,
            .group = OptionGroup::input,

@@ -88,7 +88,7 @@ function draw(context: Context): HTMLElement {
         "keys",
         [
           { value: "all", label: "All keys" },
-          { value: "others", label: "Without first key" },
+          { value: "others", label: "Exclude first token" },
         ],
         chosen.exclude_first_token ? "others" : "all",
         (keys) => context.go({ keys }),
