@@ -63,7 +63,8 @@ int score_of(const std::string& query, std::string_view name, std::string_view m
 
 class Search {
  public:
-  explicit Search(std::string_view query) : query_(normalized(query)) {}
+  explicit Search(std::string_view query)
+      : query_(normalized(query)), is_name_(query.find(' ') == std::string_view::npos) {}
 
   void add(std::string name, std::string_view meaning, int score) {
     if (score == 0 || !seen_.insert(name).second) return;
@@ -111,8 +112,9 @@ class Search {
 
   std::vector<SearchHit> best(std::size_t most) {
     std::ranges::stable_sort(hits_, std::greater(), &SearchHit::score);
-    // Entries that lack a word of the query are shown only if no entry has all words.
-    if (!hits_.empty() && hits_.front().score >= kAllWords) {
+    // Entries that lack a word of the query are shown only if no entry has all words. A mistyped
+    // name is not a list of words.
+    if (is_name_ || (!hits_.empty() && hits_.front().score >= kAllWords)) {
       std::erase_if(hits_, [](const SearchHit& hit) { return hit.score < kAllWords; });
     }
     hits_.resize(std::min(hits_.size(), most));
@@ -121,6 +123,7 @@ class Search {
 
  private:
   std::string query_;
+  bool is_name_ = false;
   std::set<std::string> seen_, options_;
   std::vector<SearchHit> hits_;
 };

@@ -150,7 +150,8 @@ void get_rest(HubClient& client, const std::string& url, PartialFile& part,
             const bool goes_on = response.status == 206 &&
                                  begins_at(response.header("content-range"), first, facts.size);
             if (first > 0 && response.status == 206 && !goes_on) {
-              throw ConnectionError("the server sent another byte range than requested", true);
+              throw ConnectionError("the server sent a different byte range from the one requested",
+                                    true);
             }
             // A server without range requests sends the whole file.
             if (first > 0 && response.status != 206) part.restart();

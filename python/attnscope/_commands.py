@@ -960,7 +960,7 @@ def predict(
     - attribution: direct logit attribution of each component, to the logits of the next tokens
     - token: with attribution: attribute the logit of this token (text or id) as the next token
       after the text
-    - against: with token: attribute the difference from the logit of this other token (text or id)
+    - against: attribute the logit difference between token and this other token (text or id)
     - prompts: with attribution: attribute the logit difference between the correct and the
       incorrect answer, for prompts in a JSON Lines file
     - target_file: with perplexity: target texts, one per line of text_file
@@ -1110,8 +1110,8 @@ def lens(
     - top_token: id of the top-1 token decoded from the state
     - top_text: text of the top-1 token; null if no tokenizer can decode it
     - probability: probability of the top-1 token
-    - rank: rank, in the decoded state, of the top-1 token of the model's final prediction; 1: both
-      agree
+    - rank: rank of the model's final top-1 token in the distribution decoded from the state; 1 if
+      it is the top-1 token there too
     - entropy: entropy of the distribution decoded from the state
     - kl: KL divergence KL(model's final prediction ‖ prediction decoded from the state)
     - top_tokens: most likely tokens, in descending order
@@ -1190,9 +1190,8 @@ def ablate(
     - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
       last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
       boolean .npy. (default: all)
-    - components: kinds of components to ablate, one component at a time (layers: attention layers
-      and MLPs): one or more of all,heads,attention,mlp,layers (default: all; layers if the model
-      has more than 200 heads)
+    - components: components to ablate, one at a time (layers: attention and MLP): one or more of
+      all,heads,attention,mlp,layers (default: all; layers if the model has more than 200 heads)
     - ablation: replace each output by its mean over the text, by zeros, or by the same component's
       output on the next window: mean, zero or resample (default: mean)
     - induction: measure how ablating each head changes the induction scores of later heads, on
@@ -2130,8 +2129,7 @@ class ModelCommands:
         - attribution: direct logit attribution of each component, to the logits of the next tokens
         - token: with attribution: attribute the logit of this token (text or id) as the next token
           after the text
-        - against: with token: attribute the difference from the logit of this other token (text or
-          id)
+        - against: attribute the logit difference between token and this other token (text or id)
         - prompts: with attribution: attribute the logit difference between the correct and the
           incorrect answer, for prompts in a JSON Lines file
         - target_file: with perplexity: target texts, one per line of text_file
@@ -2261,9 +2259,9 @@ class ModelCommands:
         - score_positions: positions, from 0, of the predicted tokens that count in losses and
           means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
           example, or a boolean .npy. (default: all)
-        - components: kinds of components to ablate, one component at a time (layers: attention
-          layers and MLPs): one or more of all,heads,attention,mlp,layers (default: all; layers if
-          the model has more than 200 heads)
+        - components: components to ablate, one at a time (layers: attention and MLP): one or more
+          of all,heads,attention,mlp,layers (default: all; layers if the model has more than 200
+          heads)
         - ablation: replace each output by its mean over the text, by zeros, or by the same
           component's output on the next window: mean, zero or resample (default: mean)
         - induction: measure how ablating each head changes the induction scores of later heads, on

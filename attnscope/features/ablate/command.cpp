@@ -64,8 +64,7 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
 Parameters ablate_parameters() {
   return {{.name = "components",
            .type = several,
-           .help = "kinds of components to ablate, one component at a time (layers: attention "
-                   "layers and MLPs)",
+           .help = "components to ablate, one at a time (layers: attention and MLP)",
            .metavariable = "KINDS",
            .choices = {"all", "heads", "attention", "mlp", "layers"},
            .default_words =

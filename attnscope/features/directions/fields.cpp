@@ -192,7 +192,7 @@ RowKind direction_pairs_rows() {
   kind.parameters = std::move(parameters);
   kind.parameters.push_back({.name = "pairs",
                              .type = integer,
-                             .meaning = "number of pairs per model",
+                             .meaning = "requested number of token pairs per model",
                              .where = "formats.md#parameters"});
   return kind;
 }

@@ -133,8 +133,9 @@ RowKind lens_grid_rows() {
       {.name = "rank",
        .type = integer,
        .unit = "tokens",
-       .meaning = "rank, in the decoded state, of the top-1 token of the model's final prediction; "
-                  "1: both agree",
+       .meaning =
+           "rank of the model's final top-1 token in the distribution decoded from the state; 1 if "
+           "it is the top-1 token there too",
        .where = kLensSection},
       measure("entropy", "nats", "", "entropy of the distribution decoded from the state"),
       measure("kl", "nats", "",

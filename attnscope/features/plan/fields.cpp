@@ -116,7 +116,8 @@ Field planned_field() {
           plan_forms_field(),
           {.name = "description",
            .type = text,
-           .meaning = "what the plan keeps, such as \"6 → 5 (without 2)\"",
+           .meaning =
+               "what the plan keeps, such as \"6 → 5 (without 2)\": 5 of 6 layers, without layer 2",
            .where = kPlan},
           count_field("size",
                       "remaining size in the unit of the method, such as layers or neurons; null "
@@ -343,7 +344,8 @@ RowKind shrink_rows() {
             .fields = {plan_forms_field(),
                        {.name = "description",
                         .type = text,
-                        .meaning = "what the plan keeps, such as \"6 → 5 (without 2)\"",
+                        .meaning = "what the plan keeps, such as \"6 → 5 (without 2)\": 5 of 6 "
+                                   "layers, without layer 2",
                         .where = kPlan},
                        count_field("parameters", "parameters of the written model"),
                        count_field("kv_cache_bytes_per_token",

@@ -297,8 +297,7 @@ Parameters predict_parameters() {
        .metavariable = "TOKEN"},
       {.name = "against",
        .type = text,
-       .help = "with {token}: attribute the difference from the logit of this other token (text or "
-               "id)",
+       .help = "attribute the logit difference between {token} and this other token (text or id)",
        .metavariable = "TOKEN"},
       prompts_parameter("with {attribution}: attribute the logit difference between the correct "
                         "and the incorrect answer, for prompts in a JSON Lines file"),

@@ -180,7 +180,7 @@ RowKind predict_rows() {
                      {.name = "top",
                       .type = integer,
                       .unit = "tokens",
-                      .meaning = "requested number of tokens per position",
+                      .meaning = "requested number of most likely next tokens per position",
                       .where = kParameters},
                      {.name = "generate",
                       .type = integer,

@@ -811,7 +811,7 @@ export interface LensGridRow {
   top_text: string | null;
   /** probability of the top-1 token */
   probability: number;
-  /** rank, in the decoded state, of the top-1 token of the model's final prediction; 1: both agree */
+  /** rank of the model's final top-1 token in the distribution decoded from the state; 1 if it is the top-1 token there too */
   rank: number;
   /** entropy of the distribution decoded from the state */
   entropy: number;

@@ -9,7 +9,9 @@ const kLeast = 0.05;
 
 export const claim: Claim = {
   sentence: "`… energy kept by a joint KV latent … in layer …, the worst layer`",
-  guard: `In the layer with the lowest kept energy, the share is at least ${kLeast} above the share of random matrices`,
+  guard:
+    "In the layer where the latent keeps the smallest share of the energy, this share exceeds that for random matrices by at " +
+    `least ${kLeast}`,
   chance: "random matrices of the same shapes",
   experiment: "the energy from another decomposition; random models; planted keys and values that read from one small subspace",
   result: "energy: equal. Random models: not shown. Planted subspace: found",
