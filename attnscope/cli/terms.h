@@ -1,7 +1,7 @@
 // Terms of the field, and what answers them here: the glossary that `explain` searches.
 #pragma once
 
-#include <span>
+#include <array>
 #include <string_view>
 
 namespace attnscope {
@@ -12,6 +12,142 @@ struct Term {
   std::string_view meaning;  // one line
 };
 
-std::span<const Term> terms();
+inline constexpr std::array kTerms = {
+    // Weights.
+    Term{"singular values; svd; spectrum", "spectrum MODEL --values",
+         "Singular values of every weight matrix, per layer and head."},
+    Term{"effective rank; entropy rank; roy and vetterli", "effective_rank",
+         "exp of the entropy of the normalized singular values (Roy & Vetterli 2007)."},
+    Term{"energy rank; explained variance; intrinsic rank; components for 90% of the variance",
+         "energy_rank",
+         "Number of singular values that hold a given share of the squared Frobenius norm."},
+    Term{"stable rank; numerical rank; participation ratio; condition number", "spectrum MODEL",
+         "Rank measures of each weight matrix."},
+    Term{"random baseline; marchenko-pastur; gaussian matrix", "random_energy_rank",
+         "Value of the same measure for a random Gaussian matrix of the same shape."},
+    Term{"weight distribution; kurtosis; histogram of weights", "weights MODEL --histogram",
+         "Moments, quantiles and histograms of the weights."},
+    Term{"cosine similarity of heads; duplicate heads; redundant heads", "similarity MODEL",
+         "Cosine similarity between the weight vectors of heads."},
+    Term{"subspace overlap; principal angles", "similarity MODEL --overlap",
+         "Overlap of the row spaces of heads."},
+    Term{"lora; lora adapter; fine-tuning; task vector; weight difference; delta w",
+         "diff BASE FINETUNED", "Rank and norm of the weight change of a fine-tuned model."},
+    Term{"lora extraction; svd of the difference; save as lora", "diff BASE FINETUNED --lora DIR",
+         "Write the weight difference as a LoRA adapter."},
+    // Circuits.
+    Term{"qk circuit; ov circuit; w_qk; w_ov", "circuits MODEL",
+         "Rank, symmetry and eigenvalues of W_QᵀW_K and W_O W_V, per head."},
+    Term{"symmetric attention; symmetry of w_q^t w_k", "symmetry",
+         "How symmetric the QK circuit is: ‖symmetric part‖² minus ‖antisymmetric part‖²."},
+    Term{"copying head; copying score; copy suppression; positive eigenvalues", "copying_score",
+         "Sum of the eigenvalues of the OV circuit, divided by the sum of their absolute values."},
+    Term{"composition score; q-composition; k-composition; v-composition; virtual heads",
+         "circuits MODEL --composition", "Composition scores of all pairs of heads."},
+    Term{"null space; rank drop of a product", "rank_drop",
+         "Energy rank of W_K or W_V minus the energy rank of the circuit."},
+    Term{"layernorm folding; fold ln; fold norm; center writing weights",
+         "circuits MODEL --fold-norm", "Fold the norm's gain into Q, K and V."},
+    Term{"full qk circuit; full ov circuit; token pairs; vocabulary-space circuit",
+         "directions MODEL --matrix qk --layers 0 --head 0 --pairs 20",
+         "Token pairs with the highest scores in the full QK (or OV) circuit of one head."},
+    Term{"vocabulary projection; project to vocabulary; unembed; unembed singular vectors; neuron "
+         "tokens",
+         "directions MODEL", "Top tokens of the singular vectors of heads and MLPs."},
+    // Attention on text.
+    Term{"attention pattern; attention map; attention weights; visualize attention",
+         "attention MODEL --text TEXT --heatmap L0H2", "The attention pattern of one head."},
+    Term{"save attention maps; export attention", "attention MODEL --text TEXT --maps FILE",
+         "Write attention maps to a .safetensors file."},
+    Term{"attention sink; first token attention; bos attention; no-op head", "sink_mass",
+         "Mean attention to the first token. uniform_sink_mass: the value for uniform attention."},
+    Term{"learned sink; sink logit; attention to nothing", "learned_sink_mass",
+         "Attention mass on a learned sink (gpt-oss)."},
+    Term{"previous-token head", "previous_token", "Mean attention to the previous token."},
+    Term{"induction head; prefix matching; in-context learning", "attention MODEL --induction",
+         "Induction and duplicate-token scores on repeated random tokens."},
+    Term{"duplicate-token head", "duplicate_token",
+         "Mean attention to the earlier copy of the same token."},
+    Term{"attention entropy; diffuse attention; peaked attention", "entropy",
+         "Entropy of the attention distribution, in nats."},
+    Term{"attention collapse; rank collapse; low-rank attention", "attention MODEL --text TEXT",
+         "Energy rank of every attention map. A collapsed layer has only heads with a rank near "
+         "1."},
+    Term{"massive activations; outlier features; outlier dimensions", "max_activation",
+         "Largest activations of the residual stream, their dimensions and positions."},
+    Term{"cross-attention; encoder-decoder attention; decoder attends to encoder",
+         "attention MODEL:cross --text TEXT --target TEXT",
+         "Attention of a decoder to its source."},
+    // Predictions.
+    Term{"next-token prediction; greedy decoding; generate", "predict MODEL --text TEXT",
+         "Most likely next tokens; --generate continues the text."},
+    Term{"fill-mask; masked language modeling; masked language model; mlm",
+         "predict MODEL --text \"... [MASK] ...\"", "Most likely tokens for each mask."},
+    Term{"image classification; zero-shot classification", "predict MODEL --image FILE",
+         "Most likely labels of an image. CLIP: most likely of the given texts."},
+    Term{"perplexity; cross-entropy loss; language modeling loss; sliding window perplexity; "
+         "strided "
+         "perplexity",
+         "predict MODEL --text-file FILE --perplexity",
+         "Perplexity of a text; --stride N sets the step of a sliding window."},
+    Term{"direct logit attribution; dla; logit difference", "predict MODEL --attribution",
+         "Direct contribution of each component to a logit."},
+    Term{"hidden states; output_hidden_states; activations; activation cache; run_with_cache; "
+         "residual "
+         "stream",
+         "predict MODEL --text TEXT --save FILE", "Save hidden states, attentions and logits."},
+    Term{"logit lens; early decoding; tuned lens", "lens MODEL --text TEXT",
+         "Decode the residual stream before each layer and after the last one."},
+    // Interventions.
+    Term{"ablation; mean ablation; head importance; knockout", "ablate MODEL --text-file FILE",
+         "Loss increase when one head, attention layer or MLP is mean-ablated."},
+    Term{"zero ablation", "ablate MODEL --text-file FILE --ablation zero",
+         "Loss increase when one component is replaced by zeros."},
+    Term{"resample ablation", "ablate MODEL --text-file FILE --ablation resample",
+         "Loss increase when one component is replaced by its output on another text."},
+    Term{"activation patching; causal tracing; denoising; noising; interchange intervention",
+         "ablate MODEL --prompts FILE",
+         "Patch each component between clean and corrupted prompts."},
+    Term{"path patching; direct path; direct-path ablation; edge attribution",
+         "ablate MODEL --induction --receiver L5H1.k",
+         "Direct-path ablation on repeated random tokens: remove each earlier head from one input "
+         "of a receiver head. Clean and corrupted prompts are not supported."},
+    Term{"direct effect", "direct_effect",
+         "Direct effect of a component on the correct token's logit."},
+    Term{"faithfulness; logit difference recovered", "denoising_effect",
+         "Share of the clean-corrupted logit difference that patching restores."},
+    // Compression.
+    Term{"pruning; compression; compress a model; structured pruning; sensitivity analysis",
+         "plan MODEL --calibration-file FILE",
+         "Perplexity of each compression method at several sizes."},
+    Term{"write a compressed model; save pruned model", "shrink MODEL PLAN.json -o DIR",
+         "Write the compressed model of a plan."},
+    Term{"depth pruning; layer removal; drop layers", "plan MODEL --method depth",
+         "Remove whole layers."},
+    Term{"head pruning; remove heads", "plan MODEL --method heads", "Remove attention heads."},
+    Term{"low-rank factorization; low-rank approximation; svd-llm; truncated svd",
+         "plan MODEL --method low-rank", "Replace weight matrices by low-rank factors."},
+    Term{"kv cache; kv cache compression; grouped-query attention; gqa",
+         "plan MODEL --method kv-heads --kv-bytes 0.5", "Merge KV heads to shrink the KV cache."},
+    Term{"mla; multi-head latent attention; latent width; deepseek; transmla",
+         "spectrum MODEL --mla",
+         "Share of the energy that MLA would keep. plan --method mla converts a model."},
+    Term{"slicegpt; hidden size pruning; width pruning", "plan MODEL --method hidden-size",
+         "Remove principal directions of the residual stream."},
+    // Models.
+    Term{"mixture of experts; moe; expert load; load balancing; router",
+         "experts MODEL --text-file FILE", "Expert load, co-activation and router entropy."},
+    Term{"parameters; model size; architecture; config; d_model; n_heads; d_head; d_mlp; n_ctx",
+         "info MODEL", "Size, shape and tensors of a model."},
+    Term{"tensor names; state dict; unknown architecture", "info MODEL --suggest-layout FILE",
+         "Tensors with their roles; a layout file describes an unknown architecture."},
+    Term{"extract a weight matrix; w_q; w_k; w_v; w_o; numpy; dump weights",
+         "matrix MODEL --layer 0 --matrix q -o q.npy",
+         "One weight matrix in canonical orientation."},
+    Term{"html report; dashboard", "report MODEL", "A self-contained HTML report."},
+    Term{"interactive; live; browser; server", "serve MODEL", "The report as a live page."},
+    Term{"cache results; cache results between runs; resume; sqlite; database", "--store FILE",
+         "Cache computed rows in a SQLite file and reuse them."},
+};
 
 }  // namespace attnscope

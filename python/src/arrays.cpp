@@ -14,7 +14,7 @@
 #include "attnscope/features/all_commands.h"
 #include "attnscope/features/attention/map_rank.h"
 #include "attnscope/features/framework/command.h"
-#include "attnscope/features/spectrum/command.h"
+#include "attnscope/features/spectrum/run.h"
 #include "attnscope/features/spectrum/stored_spectrum.h"
 #include "attnscope/numerics/kernel_choice.h"
 #include "python/src/array_view.h"

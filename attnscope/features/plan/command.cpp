@@ -78,7 +78,7 @@ void run_plan_command(const Arguments& arguments, const Session& session, RowSin
   request.eval_sequences = arguments.integer("eval_sequences")
                                .value_or(std::max<std::int64_t>(
                                    1, kMeasuredTokens / std::ssize(request.text.held_out[0])));
-  report_memory(session, plan_memory(model, request, context));
+  if (session.on_note) session.on_note(memory_note(plan_memory(model, request, context)));
   run_plan_of_model(model, request, context, sink);
 }
 

@@ -60,7 +60,8 @@ void run_shrink_command(const Arguments& arguments, const Session& session, RowS
   request.form.shard_bytes = *arguments.find<std::uint64_t>("shard_size");
   std::vector<Method> methods;
   for (const Choice& choice : plan.choices) methods.push_back(choice.method);
-  report_memory(session, shrink_memory(model, methods, request.text, session.context));
+  if (session.on_note)
+    session.on_note(memory_note(shrink_memory(model, methods, request.text, session.context)));
   run_shrink(model, request, session.context, sink);
 }
 

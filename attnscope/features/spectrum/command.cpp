@@ -1,4 +1,4 @@
-#include "attnscope/features/spectrum/command.h"
+#include "attnscope/features/spectrum/run.h"
 
 #include <filesystem>
 #include <utility>
@@ -29,7 +29,8 @@ void run_activations(const Arguments& arguments, const Session& session,
     sink.add_note("{store} has no effect with {activations}: ranks on a text are not stored");
   const std::string file = arguments.text("activations");
   std::vector<TokenIds> windows = text_windows(session, models.front(), file);
-  report_memory(session, activation_memory(models.front(), windows, session.context));
+  if (session.on_note)
+    session.on_note(memory_note(activation_memory(models.front(), windows, session.context)));
   run_activation_spectrum(models.front(),
                           {.windows = std::move(windows),
                            .source = std::filesystem::path(file).filename().string(),

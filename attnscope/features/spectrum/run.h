@@ -11,10 +11,15 @@
 #include "attnscope/features/common/expert_selection.h"
 #include "attnscope/features/common/matrix_items.h"
 #include "attnscope/features/common/mla_latents.h"
+#include "attnscope/features/framework/arguments.h"
 #include "attnscope/features/spectrum/measures.h"
 #include "attnscope/rows/sink.h"
 
 namespace attnscope {
+
+/// The options for each matrix, from the arguments of `spectrum`; for callers that already have the
+/// matrix, too.
+Record spectrum_options(const Arguments& arguments);
 
 struct SpectrumRequest {
   std::vector<Role> matrices;  // empty: all projections of each model

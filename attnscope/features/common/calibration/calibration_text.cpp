@@ -317,25 +317,6 @@ std::vector<TokenIds> text_windows(const Session& session, const Model& model,
   return cut_windows(tokens, request, path);
 }
 
-void report_memory(const Session& session, const PlanMemory& memory) {
-  if (!session.on_note) return;
-  std::vector<std::string> parts;
-  const auto add = [&](const std::string& what, std::uint64_t bytes) {
-    if (bytes > 0) parts.push_back(what + ' ' + memory_text(bytes));
-  };
-  add("second moments", memory.moments);
-  add("copies of weights", memory.copies + memory.smaller_copies);
-  add("compressed model", memory.smaller);
-  add("spectra and factors", memory.matrices);
-  add("running the text", memory.run);
-  session.on_note("peak memory about " + memory_text(memory.peak()) + " on top of the model (" +
-                  join_words(parts) + "; not all at the same time)" +
-                  (memory.passes == 1
-                       ? ""
-                       : "; the text is run in " + counted(memory.passes, "pass", "passes") +
-                             " because not all second moments fit in memory"));
-}
-
 PlanText plan_text(const Arguments& arguments, const Session& session, const Model& model,
                    const PlanWindows& windows) {
   if (is_of_encoder_decoder(model)) return paired_text(arguments, session, model, windows);

@@ -52,9 +52,6 @@ struct PlanWindows {
 std::vector<TokenIds> text_windows(const Session& session, const Model& model,
                                    const std::string& path);
 
-/// Reports the expected memory to the user before anything runs.
-void report_memory(const Session& session, const PlanMemory& memory);
-
 /// Returns windows of the calibration file and of the evaluation file, by default the last tenth of
 /// the text. By default windows are as long as the context, at most 2048 tokens. Their total length
 /// is 16 times the number of inputs of the widest matrix. For encoder-decoders: pairs of lines of

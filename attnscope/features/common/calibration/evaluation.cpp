@@ -204,4 +204,21 @@ PlanMemory activation_memory(const Model& model, std::span<const TokenIds> windo
           .run = run_bytes_of(model, {.windows = windows})};
 }
 
+std::string memory_note(const PlanMemory& memory) {
+  std::vector<std::string> parts;
+  const auto add = [&](const std::string& what, std::uint64_t bytes) {
+    if (bytes > 0) parts.push_back(what + ' ' + memory_text(bytes));
+  };
+  add("second moments", memory.moments);
+  add("copies of weights", memory.copies + memory.smaller_copies);
+  add("compressed model", memory.smaller);
+  add("spectra and factors", memory.matrices);
+  add("running the text", memory.run);
+  return "peak memory about " + memory_text(memory.peak()) + " on top of the model (" +
+         join_words(parts) + "; not all at the same time)" +
+         (memory.passes == 1 ? ""
+                             : "; the text is run in " + counted(memory.passes, "pass", "passes") +
+                                   " because not all second moments fit in memory");
+}
+
 }  // namespace attnscope

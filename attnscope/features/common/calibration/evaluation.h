@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "attnscope/engine/context.h"
@@ -84,6 +85,9 @@ struct PlanMemory {
   /// Peak memory: the compressed model is first computed, then run.
   std::uint64_t peak() const;
 };
+
+/// Tells a user the expected memory, by what it is used for.
+std::string memory_note(const PlanMemory& memory);
 
 /// Memory in bytes for running these windows: states and logits of a batch, and the program itself.
 std::uint64_t run_bytes_of(const Model& model, const TextWindows& text);
