@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "attnscope/base/error.h"
+#include "attnscope/features/common/matrix_items.h"
+#include "attnscope/features/common/scored_texts.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/interventions/induction_ablation.h"

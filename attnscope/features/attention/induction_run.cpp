@@ -9,6 +9,7 @@
 #include "attnscope/base/text.h"
 #include "attnscope/features/attention/measures.h"
 #include "attnscope/features/attention/uniform_baseline.h"
+#include "attnscope/features/common/matrix_items.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/forward/layer_run.h"

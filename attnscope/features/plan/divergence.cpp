@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/features/plan/methods/depth.h"
 #include "attnscope/features/plan/methods/methods.h"
 #include "attnscope/forward/logits.h"

@@ -6,6 +6,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
+#include "attnscope/features/plan/methods/methods.h"
 
 namespace attnscope {
 
