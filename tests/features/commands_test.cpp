@@ -175,6 +175,17 @@ TEST(Commands, NameMissingArguments) {
   EXPECT_EQ(message_of(command("info"), {"--system"}), "");
 }
 
+TEST(Arguments, AcceptOtherSpellingsOfMatrices) {
+  const auto arguments = parse_words(
+      command("spectrum"), Words{"m", "--matrix", "Q,W_K,v_proj,W_O,gate_proj,W_in,W_out,QK"});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->roles("matrix"),
+            (std::vector{Role::query, Role::key, Role::value, Role::output, Role::gate, Role::up,
+                         Role::down, Role::qk}));
+  const std::string message = message_of(command("spectrum"), {"m", "--matrix", "W_X"});
+  EXPECT_NE(message.find("'W_X' is not a matrix"), std::string::npos) << message;
+}
+
 TEST(Arguments, StoreValuesByName) {
   const auto arguments = parse_words(
       command("spectrum"), Words{"a", "--layers", "-3--1,5-,2-2", "b", "--rank", "007,0.10D,7",

@@ -43,8 +43,24 @@ std::string choice_of(const Parameter& parameter, const std::string& text) {
                               "; " + parameter.noun + "s: " + join(choices));
 }
 
-Role role_of(const Parameter& parameter, const std::string& text) {
-  const auto role = role_from_name(text);
+/// The role's name in other spellings: "Q", "W_Q" and "q_proj" are "q"; "W_in" and "W_out" are "up"
+/// and "down". Case does not matter.
+std::string canonical_role_name(const std::string& spelling) {
+  std::string name = spelling;
+  std::ranges::transform(name, name.begin(), [](char each) {
+    return 'A' <= each && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
+  });
+  if (name == "w_in") return "up";
+  if (name == "w_out") return "down";
+  if (name.starts_with("w_")) name.erase(0, 2);
+  if (name.ends_with("_proj")) name.resize(name.size() - std::string_view("_proj").size());
+  return name;
+}
+
+Role role_of(const Parameter& parameter, const std::string& spelling) {
+  const std::string canonical = canonical_role_name(spelling);
+  const auto role = role_from_name(canonical);
+  const std::string& text = role ? canonical : spelling;  // errors show what the user wrote
   if (!role) {
     const auto names = role_names();
     refuse_value(parameter, "'" + text + "' is not a matrix" + suggestion(text, names) +
