@@ -121,6 +121,10 @@ std::optional<std::string> closest(std::string_view word, std::span<const std::s
   return *best;
 }
 
+std::string head_name(std::int64_t layer, std::int64_t head) {
+  return "L" + std::to_string(layer) + "H" + std::to_string(head);
+}
+
 std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
   const auto best = closest(word, candidates);
   return best ? " (did you mean '" + *best + "'?)" : "";

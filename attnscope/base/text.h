@@ -35,6 +35,9 @@ std::vector<std::string> split(std::string_view text, char separator);
 /// typing error.
 std::optional<std::string> closest(std::string_view word, std::span<const std::string> candidates);
 
+/// "L5H3": a head by its layer, as in the literature.
+std::string head_name(std::int64_t layer, std::int64_t head);
+
 /// Returns " (did you mean 'x'?)", or an empty text if no candidate is close enough.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 

@@ -104,7 +104,7 @@ void write_ablate_table(const Report& report, const WriteOptions& options, std::
 namespace {
 
 std::string head_title(const Record& row, const char* layer, const char* head) {
-  return fmt::format("L{}H{}", integer_field(row, layer), integer_field(row, head));
+  return head_name(integer_field(row, layer), integer_field(row, head));
 }
 
 double change_in(const Record& row) {
@@ -165,7 +165,7 @@ void write_paths(const std::vector<const Record*>& rows, const Style& style, std
        style.bold("into keys"), style.bold("output change: into queries"), style.bold("into keys"),
        style.bold("into values")}};
   for (const auto& [place, paths] : heads) {
-    std::vector<std::string> line = {fmt::format("L{}H{}", place.first, place.second)};
+    std::vector<std::string> line = {head_name(place.first, place.second)};
     for (const char* path : {"q", "k"}) {
       const auto found = paths.find(path);
       line.push_back(found == paths.end() ? "-"

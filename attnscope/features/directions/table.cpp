@@ -34,7 +34,7 @@ std::string place_text(const Record& row) {
   const bool head = !row.find("head")->is_null();
   const std::string layer = std::to_string(integer_field(row, "layer"));
   if (!head) return text_field(row, "matrix") + " " + layer;
-  return fmt::format("L{}H{}", layer, integer_field(row, "head"));
+  return head_text(row);
 }
 
 /// The side, with the correlation on the text if one was given.

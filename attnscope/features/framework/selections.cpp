@@ -65,9 +65,7 @@ std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
   return {chosen.begin(), chosen.end()};
 }
 
-std::string head_text(const HeadIndex& place) {
-  return "L" + std::to_string(place.layer) + "H" + std::to_string(place.head);
-}
+std::string head_text(const HeadIndex& place) { return head_name(place.layer, place.head); }
 
 std::string receiver_text(const HeadInput& receiver) {
   const std::string input = receiver.input ? "." + std::string(role_name(*receiver.input)) : "";

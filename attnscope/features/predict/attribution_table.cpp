@@ -19,9 +19,7 @@ double direct_of(const Record& row) { return expect<double>(row, "direct_effect"
 std::string name_of_part(const Record& row) {
   const std::string component = text_field(row, "component");
   const bool layer = !row.find("layer")->is_null();
-  if (component == "head") {
-    return fmt::format("L{}H{}", integer_field(row, "layer"), integer_field(row, "head"));
-  }
+  if (component == "head") return head_text(row);
   std::string words = component;
   std::replace(words.begin(), words.end(), '_', ' ');
   return layer ? fmt::format("{} {}", words, integer_field(row, "layer")) : words;

@@ -19,7 +19,7 @@ std::string mean_and_error(const Record& row, const std::string& name, const cha
 }
 
 std::string head_text(const Record& row) {
-  return fmt::format("L{} H{}", integer_field(row, "layer"), integer_field(row, "head"));
+  return head_name(integer_field(row, "layer"), integer_field(row, "head"));
 }
 
 std::string sequences_text(const Record& parameters) {

@@ -19,7 +19,7 @@ namespace attnscope {
 std::string mean_and_error(const Record& row, const std::string& name, const char* format,
                            const char* error_format);
 
-/// "L4 H0": layer and head of a row.
+/// "L4H0": layer and head of a row.
 std::string head_text(const Record& row);
 
 /// "100 sequences of 100 tokens (book.txt)", as far as the report parameters specify it.

@@ -183,7 +183,7 @@ std::string part_title(const Record& row) {
   const std::string component = text_field(row, "component");
   const std::int64_t layer = integer_field(row, "layer");
   if (component != "head") return fmt::format("{} {}", component, layer);
-  return fmt::format("L{}H{}", layer, integer_field(row, "head"));
+  return head_text(row);
 }
 
 }  // namespace attnscope

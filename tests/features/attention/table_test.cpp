@@ -87,8 +87,8 @@ TEST(AttentionTable, DescribesEachLayer) {
   EXPECT_TRUE(has(shown.text, "0          10.2      10.8  3.2 ±0.50")) << shown.text;
   EXPECT_TRUE(has(shown.text, "10.2 10.2 10.2 10.2")) << shown.text;
   EXPECT_TRUE(has(shown.text, "collapsed")) << shown.text;
-  EXPECT_TRUE(has(shown.text, "attention to first token     L0 H3 0.53 ±0.01")) << shown.text;
-  EXPECT_TRUE(has(shown.text, "attention to previous token  L0 H3 0.28  ")) << shown.text;
+  EXPECT_TRUE(has(shown.text, "attention to first token     L0H3 0.53 ±0.01")) << shown.text;
+  EXPECT_TRUE(has(shown.text, "attention to previous token  L0H3 0.28  ")) << shown.text;
   EXPECT_TRUE(has(shown.text, "4 sequences of 100 tokens (book.txt)")) << shown.text;
   EXPECT_TRUE(has(shown.lines.back(), "small: 2 of 3 layers come before")) << shown.text;
 }
@@ -156,8 +156,8 @@ TEST(InductionTable, ShowsTheTenStrongestHeads) {
                            {"uniform_duplicate_token", head == 3 ? 0.0 : 0.0138}});
   }
   const Shown shown = table_of(report);
-  EXPECT_TRUE(has(shown.text, "L1 H11     0.550 ±0.001")) << shown.text;
-  EXPECT_TRUE(has(shown.text, "L1 H0            1.000 ±0.002")) << shown.text;
+  EXPECT_TRUE(has(shown.text, "L1H11      0.550 ±0.001")) << shown.text;
+  EXPECT_TRUE(has(shown.text, "L1H0             1.000 ±0.002")) << shown.text;
   EXPECT_FALSE(has(shown.text, "0.050")) << shown.text;
   // Of layers that see as much one figure, of others from the least to the most.
   EXPECT_TRUE(has(shown.text, "uniform    0.014           uniform          0.000–0.014"))
