@@ -17,7 +17,6 @@
 #include "attnscope/rows/explain.h"
 #include "attnscope/rows/field.h"
 #include "attnscope/rows/sink.h"
-#include "attnscope/rows/table/alignment.h"
 
 namespace attnscope {
 namespace {
@@ -113,7 +112,10 @@ class Search {
         const std::string option = spell(parameter.name);
         // Most options are those of several commands: each is shown once, of its first.
         if (!options_.insert(option + help).second) continue;
-        add(command.name + " " + option, help, score_of(query_, parameter.name, help) * 9 / 10);
+        // Fields come before options that fit as well.
+        const int score = score_of(query_, parameter.name, help);
+        add(command.name + " " + option, help,
+            score > kAllWords ? std::max(kAllWords, score * 9 / 10) : score);
       }
     }
   }

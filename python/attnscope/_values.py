@@ -53,7 +53,10 @@ def _list_of(write: Callable[[Any], str]) -> Callable[[Any], str]:
 
 def _pair_of(write: Callable[[Any], str]) -> Callable[[Any], str]:
     def pair(value: Any) -> str:
-        first, second = value
+        try:
+            first, second = value
+        except ValueError:  # another number of entries: text_of() says what is expected
+            raise TypeError from None
         return f"{write(first)},{write(second)}"
 
     return pair

@@ -186,6 +186,16 @@ TEST(Arguments, AcceptOtherSpellingsOfMatrices) {
   EXPECT_NE(message.find("'W_X' is not a matrix"), std::string::npos) << message;
 }
 
+TEST(Arguments, NameWhatIsNotAHead) {
+  for (const char* wrong : {"L1H0.x", "L1", "5", "L1Hx", "LH", "L1H"}) {
+    const std::string message = message_of(command("ablate"), {"m", "--induction", "--receiver", wrong});
+    EXPECT_NE(message.find("'" + std::string(wrong) + "' is not a head (for example: L5H3, or"),
+              std::string::npos)
+        << message;
+  }
+  EXPECT_EQ(message_of(command("ablate"), {"m", "--induction", "--receiver", "L1H0.k"}), "");
+}
+
 TEST(Arguments, StoreValuesByName) {
   const auto arguments = parse_words(
       command("spectrum"), Words{"a", "--layers", "-3--1,5-,2-2", "b", "--rank", "007,0.10D,7",

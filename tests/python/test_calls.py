@@ -45,6 +45,12 @@ def test_wrong_values(gpt2: str, keywords: dict[str, Any], message: str) -> None
         asc.open(gpt2).spectrum(**keywords)
 
 
+def test_a_pair_has_two_entries(gpt2: str) -> None:
+    for receiver in ([3], (1, 2, 3)):
+        with pytest.raises(TypeError, match="receiver: expected a head such as 'L5H3'"):
+            asc.open(gpt2).ablate(induction=True, receiver=receiver)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("keep", [1.5, "1.5"])
 def test_amounts_as_numbers_or_texts(gpt2: str, keep: float | str) -> None:
     with pytest.raises(asc.UsageError, match="a share greater than 0"):

@@ -38,7 +38,7 @@ std::string choice_of(const Parameter& parameter, const std::string& text) {
   const auto& choices = parameter.choices;
   if (std::find(choices.begin(), choices.end(), text) != choices.end()) return text;
   if (parameter.noun.empty())
-    refuse_value(parameter, "'" + text + "' is not " + choices_text(parameter));
+    refuse_value(parameter, "'" + text + "' is not supported; expected " + choices_text(parameter));
   refuse_value(parameter, "'" + text + "' is not a " + parameter.noun + suggestion(text, choices) +
                               "; " + parameter.noun + "s: " + join(choices));
 }
@@ -150,8 +150,12 @@ HeadIndex head_of(const Parameter& parameter, const std::string& text) {
     const std::size_t first = named ? 1 : 0, end = head.find_first_of(named ? "Hh" : ".");
     if (end != std::string::npos) parts = {head.substr(first, end - first), head.substr(end + 1)};
   }
-  if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
-    refuse_value(parameter, "'" + text + "' is not a head", "for example: L5H3");
+  const bool numbered = parts.size() == 2 && !parts[0].empty() && !parts[1].empty() &&
+                        parts[1].find_first_not_of("0123456789") == std::string::npos;
+  if (!numbered) {
+    const bool receiver = parameter.type == ParameterType::receiver;
+    refuse_value(parameter, "'" + text + "' is not a head",
+                 receiver ? "for example: L5H3, or L5H3.q for its queries" : "for example: L5H3");
   }
   return {whole_number(parameter, parts[0], -kMaxSize, kMaxSize),
           whole_number(parameter, parts[1], 0, kMaxSize)};
