@@ -223,8 +223,12 @@ function entropy_bars(entropy: readonly number[], keys: number, layout: MapLayou
       (value, row) => `M${left} ${(plot.y + row * height).toFixed(2)}h${((bars * value) / most).toFixed(2)}v${thick.toFixed(2)}H${left}z`,
     )
     .join("");
+  const [x, y] = [left + bars / 2 + 3.5, plot.y - 5];
+  const label = { "font-size": 10.5, fill: theme.faint };
   return [
-    s("text", { x: left, y: plot.y - 6, "font-size": 10.5, fill: theme.faint }, bars > 44 ? "entropy" : "H"),
+    bars > 44 || plot.y < 50
+      ? s("text", { x: left, y: plot.y - 6, ...label }, bars > 44 ? "entropy" : "H")
+      : s("text", { x, y, transform: `rotate(-90 ${x.toFixed(1)} ${y})`, ...label }, "entropy"),
     s("path", { d: path, fill: theme.faint, "fill-opacity": 0.75 }),
   ];
 }

@@ -2,7 +2,7 @@ import { scaleLinear, scaleLog, scaleSymlog } from "d3-scale";
 import { format_number, type Format } from "./number_format";
 import type { Theme } from "./theme";
 import { s, type Tree } from "./svg_tree";
-import { one_line } from "./rich_text";
+import { one_line, text_width } from "./rich_text";
 
 export interface Axis {
   title: string;
@@ -61,6 +61,12 @@ function symlog_ticks(low: number, high: number): number[] {
 
 export const tick_text = (axis: Axis, value: number): string => format_number(value, axis.format ?? "tick");
 
+/** Width of the y axis' labels, at least that of usual ones, so that the charts of a page line up. */
+export const axis_room = (y: Axis, height: number): number =>
+  Math.max(44, ...y_ticks(y, height).map((value) => Math.ceil(text_width(tick_text(y, value), 11)) + 8));
+
+const y_ticks = (y: Axis, height: number): number[] => ticks_of(y, Math.max(2, height / 42));
+
 export interface Plot {
   x: number;
   y: number;
@@ -75,7 +81,7 @@ export function axes(x: Axis, y: Axis, plot: Plot, theme: Theme, titles = true):
   const label = { "font-size": 11, fill: theme.faint };
   const bottom = plot.y + plot.height;
   return [
-    ...ticks_of(y, Math.max(2, plot.height / 42)).flatMap((value) => [
+    ...y_ticks(y, plot.height).flatMap((value) => [
       s("line", { x1: plot.x, x2: plot.x + plot.width, y1: up(value), y2: up(value), stroke: theme.line }),
       s("text", { x: plot.x - 7, y: up(value) + 3.8, "text-anchor": "end", ...label }, tick_text(y, value)),
     ]),

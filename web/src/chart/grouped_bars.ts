@@ -1,6 +1,6 @@
 // Grouped bars from 0, up or down, such as ablation effects of the components of each layer.
 import { range } from "../data/numbers";
-import { axes, scale_of, vega_axis, type Axis } from "./axis";
+import { axes, axis_room, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartFields, Series, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number } from "./number_format";
@@ -62,7 +62,8 @@ export function column_words(chart: GroupedBarsChart, group: number, index: numb
 }
 
 export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width, height = 240 }: Size): Tree {
-  const plot = { x: 44, y: 24, width: Math.max(60, width - 56), height: height - 62 };
+  const left = axis_room(chart.y, height - 62);
+  const plot = { x: left, y: 24, width: Math.max(60, width - left - 12), height: height - 62 };
   const across: Axis = { title: chart.groups.title, scale: "linear", domain: [-0.5, chart.groups.count - 0.5], integers: true };
   const y = scale_of(chart.y, [plot.y + plot.height, plot.y]);
   const x = scale_of(across, [plot.x, plot.x + plot.width]);
@@ -82,8 +83,8 @@ export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width
         .map((group) => {
           const value = columns.heights[group];
           if (value === null || value === undefined || !Number.isFinite(value)) return null;
-          const left = left_of(group, index);
-          const middle = left + step / 2;
+          const start = left_of(group, index);
+          const middle = start + step / 2;
           const [from, to] = [y(0), y(Math.min(high, Math.max(low, value)))];
           const error = is_cut(chart, columns, group) ? undefined : columns.errors?.[group];
           if (is_cut(chart, columns, group)) {
@@ -105,7 +106,7 @@ export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width
           }
           return [
             s("rect", {
-              x: left + (step - thick) / 2,
+              x: start + (step - thick) / 2,
               y: Math.min(from, to),
               width: thick,
               height: Math.abs(from - to),
@@ -116,7 +117,7 @@ export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width
             s("rect", {
               "data-row": group,
               "data-column": index,
-              x: left,
+              x: start,
               y: plot.y,
               width: step,
               height: plot.height,

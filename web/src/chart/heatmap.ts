@@ -6,7 +6,7 @@ import { format_number, type Format } from "./number_format";
 import { text_on } from "./oklab";
 import { kFont, type Theme } from "./theme";
 import { s, type Tree } from "./svg_tree";
-import { fitted, head_name, plain } from "./rich_text";
+import { fitted, head_name, plain, tspans, type Words } from "./rich_text";
 
 /** A number, null for no value, or the reason why the report has none. */
 export type Cell = number | null | "missing" | { skipped: string };
@@ -14,7 +14,7 @@ export type Cell = number | null | "missing" | { skipped: string };
 export interface HeatmapChart extends ChartFields {
   kind: "heatmap";
   rows: { title: string; labels: readonly string[] };
-  columns: { title: string; labels: readonly string[] };
+  columns: { title: string; labels: readonly Words[] };
   cells: Cell[][]; // [row][column]
   scale: ColorScale;
   format: Format; // format of cell numbers
@@ -43,7 +43,7 @@ export function heatmap_layout(chart: HeatmapChart, { width }: Size): GridLayout
 
 export function cell_words(chart: HeatmapChart, row: number, column: number): string {
   const cell = chart.cells[row]?.[column] ?? null;
-  const [down, across] = [chart.rows.labels[row] ?? String(row), chart.columns.labels[column] ?? String(column)];
+  const [down, across] = [chart.rows.labels[row] ?? String(row), plain(chart.columns.labels[column] ?? String(column))];
   const is_head = chart.rows.title === "layer" && chart.columns.title === "head" && /^\d+$/.test(across);
   const place = is_head
     ? head_name({ layer: Number(down), head: Number(across) })
@@ -128,7 +128,8 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
       { "aria-hidden": "true" },
       chart.columns.labels.map(
         (text, column) =>
-          column % every === 0 && s("text", { x: left + (column + 0.5) * cell.width, y: top - 5, "text-anchor": "middle", ...label }, text),
+          column % every === 0 &&
+          s("text", { x: left + (column + 0.5) * cell.width, y: top - 5, "text-anchor": "middle", ...label }, tspans(text)),
       ),
       chart.rows.labels.map(
         (text, row) =>
@@ -155,7 +156,11 @@ function chosen_ring(chart: HeatmapChart, { left, top, cell }: GridLayout, theme
 
 export function heatmap_to_vega_lite(chart: HeatmapChart, theme: Theme): object {
   const rows = chart.cells.flatMap((row, row_index) =>
-    row.map((cell, column) => [chart.rows.labels[row_index], chart.columns.labels[column], typeof cell === "number" ? cell : null]),
+    row.map((cell, column) => [
+      chart.rows.labels[row_index],
+      plain(chart.columns.labels[column] ?? String(column)),
+      typeof cell === "number" ? cell : null,
+    ]),
   );
   return {
     $schema: kVegaLiteSchema,

@@ -1,6 +1,6 @@
 // A histogram: filled bars with a dashed baseline outline, or the outlines of several histograms.
 import { number_at } from "../data/numbers";
-import { axes, scale_of, vega_axis, type Axis } from "./axis";
+import { axes, axis_room, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartFields, Series, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number } from "./number_format";
@@ -25,7 +25,8 @@ export interface BarsChart extends ChartFields {
 
 export function bars_layout(chart: BarsChart, { width, height }: Size) {
   const total = height ?? chart.height ?? 220;
-  const plot = { x: 44, y: 20, width: Math.max(60, width - 52), height: total - 56 };
+  const left = axis_room(chart.y, total - 56);
+  const plot = { x: left, y: 20, width: Math.max(60, width - left - 8), height: total - 56 };
   return { width, height: total, plot, x: scale_of(chart.x, [0, plot.width]), y: scale_of(chart.y, [plot.height, 0]) };
 }
 

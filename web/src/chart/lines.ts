@@ -1,7 +1,7 @@
 // Line charts in panels with shared axes, such as spectra by layer or ranks by depth.
 import { line as line_path } from "d3-shape";
 import { number_at } from "../data/numbers";
-import { axes, scale_of, type Axis, type Plot, type Scale } from "./axis";
+import { axes, axis_room, scale_of, type Axis, type Plot, type Scale } from "./axis";
 import type { ChartFields, Series, Size } from "./chart_fields";
 import { cuts } from "./clipped_lines";
 import { format_number } from "./number_format";
@@ -43,6 +43,7 @@ export interface LinesLayout {
   width: number;
   height: number;
   plots: Plot[]; // one per panel
+  left: number; // width of the y axis' labels
   x: Scale; // relative to a plot's left edge
   y: Scale; // relative to a plot's upper edge
 }
@@ -62,7 +63,8 @@ export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
   const label_width = chart.end_labels
     ? Math.max(0, ...chart.series.map((series) => text_width(clipped(plain(series.label), kLongestLabel), 11) + 10))
     : 4;
-  const [left, top, bottom] = [44, 32, 36];
+  const [top, bottom] = [32, 36];
+  const left = axis_room(chart.y, panel.height - top - bottom);
   const plots = chart.panels.map((_, index) => ({
     x: (index % columns) * (panel.width + gap) + left,
     y: Math.floor(index / columns) * (panel.height + 14) + top,
@@ -75,6 +77,7 @@ export function lines_layout(chart: LinesChart, { width }: Size): LinesLayout {
     width,
     height: rows * (panel.height + 14),
     plots,
+    left,
     x: scale_of(chart.x, [0, plot.width]),
     y: scale_of(chart.y, [plot.height, 0]),
   };
@@ -118,7 +121,11 @@ export function draw_lines(chart: LinesChart, theme: Theme, size: Size): Tree {
         "g",
         {},
         panel.title
-          ? s("text", { x: plot.x - 40, y: plot.y - 18, "font-size": 12.3, "font-weight": 620, fill: theme.ink }, tspans(panel.title))
+          ? s(
+              "text",
+              { x: plot.x - layout.left + 4, y: plot.y - 18, "font-size": 12.3, "font-weight": 620, fill: theme.ink },
+              tspans(panel.title),
+            )
           : null,
         clear(axes(chart.x, chart.y, plot, theme)),
         chart.rule === undefined

@@ -17,14 +17,11 @@ function formatter(specifier: string): (value: number) => string {
 
 export function format_number(value: number | null | undefined, form: Format): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (form === "score") {
-    const text = formatter("+.2f")(value);
-    return text === `${kMinus}0.00` || text === "+0.00" ? "0.00" : text;
-  }
+  if (form === "score") return format_number(value, "+.2f");
   if (form === "share") return formatter(".2f")(value);
   if (form === "percent") return `${formatter(".0f")(value * 100)}%`;
   if (form === "tick") return tick(value);
-  return formatter(form)(value);
+  return formatter(form)(value).replace(/^[+\u2212](?=0(\.0+)?$)/, ""); // 0 has no sign
 }
 
 function tick(value: number): string {

@@ -5,7 +5,7 @@ import { kVegaLiteSchema, vega_data } from "./csv";
 import { mix } from "./oklab";
 import { kFont, text_color, type Theme } from "./theme";
 import { s, type Tree } from "./svg_tree";
-import { kMatrixMeanings, matrix_words, plain, tspans } from "./rich_text";
+import { fitted, kMatrixMeanings, matrix_words, plain, text_width, tspans } from "./rich_text";
 
 export interface AtlasCell {
   rank: number;
@@ -112,12 +112,17 @@ export function draw_atlas(chart: AtlasChart, theme: Theme, size: Size): Tree {
   );
 }
 
+const kMeaningSize = 10.4;
+
 const with_meanings = (cell: number): boolean => cell > 50;
 
-// Most cells are too narrow for three words on one line.
-function lines_of(meaning: string): string[] {
-  const last = meaning.lastIndexOf(" ");
-  return meaning.indexOf(" ") < last ? [meaning.slice(0, last), meaning.slice(last + 1)] : [meaning];
+/** The meaning on at most two lines that fit in a cell, if possible. */
+function lines_of(meaning: string, room: number): string[] {
+  if (text_width(meaning, kMeaningSize) <= room) return [meaning];
+  const words = meaning.split(" ");
+  let first = words.shift() ?? "";
+  while (words.length > 1 && text_width(`${first} ${words[0]}`, kMeaningSize) <= room) first += ` ${words.shift()}`;
+  return [first, words.join(" ")].filter(Boolean).map((line) => fitted(line, room, kMeaningSize));
 }
 
 function heading(matrix: Matrix, x: number, cell: number, top: number, theme: Theme): Tree {
@@ -136,8 +141,8 @@ function heading(matrix: Matrix, x: number, cell: number, top: number, theme: Th
       tspans(matrix_words(matrix)),
     ),
     with_meanings(cell)
-      ? lines_of(kMatrixMeanings[matrix]).map((line, index) =>
-          s("text", { x: x + 2, y: 29 + index * 12, "font-size": 10.4, fill: theme.faint }, line),
+      ? lines_of(kMatrixMeanings[matrix], cell - 3).map((line, index) =>
+          s("text", { x: x + 2, y: 29 + index * 12, "font-size": kMeaningSize, fill: theme.faint }, line),
         )
       : null,
     s("rect", { x: x + 1, y: top - 4, width: cell - 2, height: 2.5, fill: theme.roles[matrix] }),

@@ -98,8 +98,14 @@ export function text_width(text: string, size: number): number {
   return units * size;
 }
 
-const character_width = (character: string): number =>
-  /[iIl.,:;'|!ftj ]/.test(character) ? 0.34 : /[mwMW%@—]/.test(character) ? 0.9 : 0.6;
+// Classes of Inter's widths: narrow, digits and signs, capitals, wide.
+function character_width(character: string): number {
+  if (/[iIl.,:;'|!ftj ]/.test(character)) return 0.37;
+  if (/[mwMW%@—]/.test(character)) return 0.99;
+  if (/[≤≥→…]/.test(character)) return 0.87;
+  if (/[A-Z]/.test(character)) return 0.76;
+  return /[\d+\u2212±]/.test(character) ? 0.65 : 0.61;
+}
 
 /** The part of a text that fits in a width, with an ellipsis. Each character is measured once, because tokens can be very long. */
 export function fitted(text: string, width: number, size: number): string {

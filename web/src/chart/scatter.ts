@@ -1,5 +1,5 @@
 // Scatter plots with one point per head.
-import { axes, scale_of, vega_axis, type Axis } from "./axis";
+import { axes, axis_room, scale_of, vega_axis, type Axis } from "./axis";
 import type { ChartFields, Size } from "./chart_fields";
 import { kVegaLiteSchema, vega_data } from "./csv";
 import { format_number } from "./number_format";
@@ -28,7 +28,8 @@ export interface ScatterChart extends ChartFields {
 
 export function scatter_layout(chart: ScatterChart, { width, height }: Size) {
   const total = height ?? chart.height ?? Math.max(260, Math.min(420, width * 0.5));
-  const plot = { x: 44, y: 24, width: Math.max(60, width - 56), height: total - 62 };
+  const left = axis_room(chart.y, total - 62);
+  const plot = { x: left, y: 24, width: Math.max(60, width - left - 12), height: total - 62 };
   return {
     width,
     height: total,

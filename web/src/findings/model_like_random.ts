@@ -48,7 +48,7 @@ export const model_like_random: Kind = ({ report, model, threshold }) => {
     unit: "maximum difference from random",
     words: [
       "between the energy ranks of whole matrices and those of random matrices",
-      `${most.apart > 0 ? ` (${most.apart} of ${most.null_rank})` : ""}, over `,
+      `${most.apart > 0 ? ` (a difference of ${most.apart} from rank ${most.null_rank})` : ""}, over `,
       strong(ranks.length),
       ` ${ranks.length === 1 ? "rank" : "ranks"}.`,
       small > 0 ? ` Skipped: ${small} ${small === 1 ? "matrix" : "matrices"} with ${kTooFew}.` : "",

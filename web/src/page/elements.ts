@@ -29,9 +29,11 @@ export function mount(tree: Tree): SVGElement {
   return element;
 }
 
-/** Words as nodes, with elements for subscripts and bold parts. */
+/** Words as nodes, with elements for subscripts and bold parts. Names of options, such as --text, stay on one line. */
 export function set_words(words: Words): (Node | string)[] {
-  return (typeof words === "string" ? [words] : words).map((word) =>
-    typeof word === "string" ? word : "sub" in word ? h("sub", {}, word.sub) : h("b", {}, word.strong),
+  const whole = (text: string) =>
+    text.split(/(--[a-z-]+)/).map((part, index) => (index % 2 === 1 ? h("span", { class: "option" }, part) : part));
+  return (typeof words === "string" ? [words] : words).flatMap((word) =>
+    typeof word === "string" ? whole(word) : "sub" in word ? h("sub", {}, word.sub) : h("b", {}, word.strong),
   );
 }

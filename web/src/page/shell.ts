@@ -4,6 +4,7 @@ import { kLight, type Theme } from "../chart/theme";
 import { s, type Tree } from "../chart/svg_tree";
 import { model_at, type Report } from "../data/report";
 import type { AnyModel } from "../data/report_file";
+import { threshold_words } from "../shaping/shared_words";
 import { changed, fragment_of, index_param, parse_state, type State } from "../shaping/state";
 import { draw_frames, forget_frames } from "./chart_frame";
 import { h, mount } from "./elements";
@@ -33,7 +34,7 @@ export interface Shell {
   views: Views;
 }
 
-const percent = (threshold: number) => String(Number((threshold * 100).toPrecision(6)));
+const kFade = 32; // pixels, as in style.css
 
 /** Draws the page. Returns a function that redraws it after the report has changed. */
 export function start({ report, views }: Shell): () => void {
@@ -104,7 +105,10 @@ export function start({ report, views }: Shell): () => void {
   }
 
   addEventListener("hashchange", redraw);
-  new ResizeObserver(() => draw_frames()).observe(main);
+  new ResizeObserver(() => {
+    draw_frames();
+    fade_ends(bar.querySelector("nav"));
+  }).observe(main);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     theme = current_theme();
     redraw();
@@ -122,15 +126,26 @@ export function start({ report, views }: Shell): () => void {
   return redraw;
 }
 
+/** Fades the ends of the navigation beyond which it continues. */
+function fade_ends(nav: HTMLElement | null): void {
+  nav?.classList.toggle("more-before", nav.scrollLeft > 1);
+  nav?.classList.toggle("more-after", nav.scrollLeft + nav.clientWidth < nav.scrollWidth - 1);
+}
+
 function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, switch_theme: () => void): void {
   const { report, theme } = context;
   const models = report.file.models;
   const next = theme.name === "dark" ? "light" : "dark";
   bar.replaceChildren(
-    h("a", { class: "brand", href: context.link({}, views[0].id) }, mount(mark(theme)) as unknown as HTMLElement, "attnscope"),
+    h(
+      "a",
+      { class: "brand", href: context.link({}, views[0].id), "aria-label": "attnscope" },
+      mount(mark(theme)) as unknown as HTMLElement,
+      h("span", {}, "attnscope"),
+    ),
     h(
       "nav",
-      { "aria-label": "views" },
+      { "aria-label": "views", onscroll: (event: Event) => fade_ends(event.currentTarget as HTMLElement) },
       views
         .filter((each) => each === view || (each.named?.(report) ?? true))
         .map((each) => h("a", { href: context.link({}, each.id), "aria-current": each === view ? "page" : null }, each.title)),
@@ -143,6 +158,7 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, 
             "select",
             {
               "aria-label": "model",
+              class: "models",
               onchange: (event: Event) => context.go({ m: (event.target as HTMLSelectElement).value, l: null, h: null }),
             },
             models.map((model, index) => h("option", { value: index, selected: model === context.model }, model.name)),
@@ -150,20 +166,14 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, 
         : null,
       report.file.thresholds.length > 1
         ? h(
-            "div",
-            { class: "choice", role: "group", "aria-label": "energy threshold, percent" },
+            "select",
+            {
+              "aria-label": "energy threshold",
+              title: "Energy rank: number of singular values that hold this fraction of the energy",
+              onchange: (event: Event) => context.go({ t: (event.target as HTMLSelectElement).value }),
+            },
             report.file.thresholds.map((threshold) =>
-              h(
-                "button",
-                {
-                  type: "button",
-                  "data-threshold": threshold,
-                  "aria-pressed": threshold === context.threshold ? "true" : "false",
-                  title: `energy ranks at ${percent(threshold)}% of the energy`,
-                  onclick: () => context.go({ t: threshold }),
-                },
-                percent(threshold),
-              ),
+              h("option", { value: threshold, selected: threshold === context.threshold }, `${threshold_words(threshold)} energy`),
             ),
           )
         : null,
@@ -174,8 +184,11 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, 
       ),
     ),
   );
-  const current = bar.querySelector<HTMLElement>('nav [aria-current="page"]');
-  if (current?.parentElement) current.parentElement.scrollLeft = current.offsetLeft - 40;
+  // Scrolls only as far as needed to show the current view.
+  const nav = bar.querySelector("nav");
+  const current = nav?.querySelector<HTMLElement>("[aria-current]");
+  if (nav && current) nav.scrollLeft = current.offsetLeft + current.offsetWidth + kFade - nav.clientWidth;
+  fade_ends(nav);
 }
 
 // Position of the focus that survives a redraw: the same control in the same container.

@@ -1,7 +1,7 @@
 // Building blocks of views: sections, choices, and placeholders for missing results.
 import { column_count } from "../chart/lines";
-import type { Words } from "../chart/rich_text";
-import type { AnalysisId, Model, Skipped } from "../data/report_file";
+import { matrix_words, plain, type Words } from "../chart/rich_text";
+import type { AnalysisId, Matrix, Model, Skipped } from "../data/report_file";
 import { missing_analysis } from "../shaping/missing_analysis";
 import { place_words } from "../shaping/shared_words";
 import { draw_frames } from "./chart_frame";
@@ -98,7 +98,9 @@ export const command_words = (command: string): HTMLElement =>
 
 /** Placeholder for results that are not in the report, with the commands that add them. */
 export function absent(what: string, ...commands: string[]): HTMLElement {
-  const makes = commands.length > 0 ? " To add it, run:" : "";
+  // Only a new report contains the result; other commands print it.
+  const verb = commands.some((command) => command.startsWith("attnscope report ")) ? "add" : "compute";
+  const makes = commands.length > 0 ? ` To ${verb} it, run:` : "";
   return h("div", { class: "absent" }, h("p", {}, `Not in this report: ${what}.${makes}`), commands.map(command_words));
 }
 
@@ -132,7 +134,7 @@ export function skipped_lines(context: Context, ...ids: AnalysisId[]): HTMLEleme
   const parts = context.report.file.reports.filter((each) => each.model === context.model.name && ids.includes(each.id));
   const skipped = parts.flatMap((part) => part.skipped);
   const place = ({ layer, matrix, head }: Skipped) =>
-    [matrix, layer === null ? "" : place_words({ layer, matrix, head })].filter(Boolean).join(", ");
+    [plain(matrix_words(matrix as Matrix)), layer === null ? "" : place_words({ layer, matrix, head })].filter(Boolean).join(", ");
   const lines = [
     ...new Set([...parts.flatMap((part) => part.notes ?? []), ...skipped.map((each) => `Skipped: ${place(each)}: ${each.reason}`)]),
   ];

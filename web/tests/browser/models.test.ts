@@ -24,7 +24,7 @@ describe("models", () => {
     const lines = page.locator('[data-chart="models-ranks"] .chart-body [data-series] path');
     const before = await lines.first().getAttribute("d");
     const count = await lines.count();
-    await page.locator('[data-threshold="0.6"]').click();
+    await page.getByLabel("energy threshold").selectOption("0.6");
     await expect.poll(() => lines.first().getAttribute("d")).not.toBe(before);
     await page.locator('[data-chart="models-ranks"] .legend button').first().click();
     await expect.poll(() => lines.count()).toBeLessThan(count);

@@ -9,7 +9,7 @@ with_browser();
 describe("the page", () => {
   test("the address restores threshold and model, which other views keep", async () => {
     const { page, close } = await open_report(kTwoModels, "#spectra?t=0.9&m=1");
-    await expect.poll(() => page.locator('[data-threshold="0.9"]').getAttribute("aria-pressed")).toBe("true");
+    await expect.poll(() => page.getByLabel("energy threshold").inputValue()).toBe("0.9");
     await expect.poll(() => page.title()).toContain("shakespeare-gpt2");
     await page.getByRole("link", { name: "Data" }).click();
     await expect.poll(() => page.url()).toContain("#data?t=0.9&m=1");

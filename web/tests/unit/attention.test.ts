@@ -155,7 +155,10 @@ describe("charts", () => {
       head_facts(rows[0] as never)
         .map(({ value, label }) => `${value} ${label}`)
         .join(", "),
-    ).toBe("1 rank, 6 columns, 1.50 nats entropy, 25% first token, 10% previous token, 20% current token, 3.3 tokens away (mean)");
+    ).toBe(
+      "1 energy rank, 6 energy columns, 1.50 nats entropy, 25% first token, 10% previous token, 20% current token, " +
+        "3.3 tokens mean distance",
+    );
   });
 
   test("a report without a text has no measures", () => {

@@ -54,8 +54,8 @@ describe("cross-attention", () => {
 
   test("alignment measures have a uniform baseline and replace measures of one text", () => {
     expect(head_facts(rows[0] as never).map(({ label }) => label)).toEqual([
-      "rank",
-      "columns",
+      "energy rank",
+      "energy columns",
       "nats entropy",
       "first token",
       "diagonality",

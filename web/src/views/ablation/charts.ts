@@ -22,6 +22,8 @@ const parts_of = ({ report, model }: Reading, component: AblateRow["component"])
 export const is_significant = (row: AblateRow): boolean =>
   row.loss_increase_error === null || Math.abs(row.loss_increase) > 2 * row.loss_increase_error;
 
+const has_errors = (rows: readonly AblateRow[]): boolean => rows.some((row) => row.loss_increase_error !== null);
+
 /** Layer × head heatmap of the loss increase under ablation. Undefined if no head was ablated. */
 export function heads_chart(reading: Reading, chosen?: HeadIndex): HeatmapChart | undefined {
   const rows = parts_of(reading, "head");
@@ -39,7 +41,9 @@ export function heads_chart(reading: Reading, chosen?: HeadIndex): HeatmapChart 
     kind: "heatmap",
     name: "ablation-heads",
     title: "Ablation effect of each head",
-    note: "Loss increase (millinats) when one head is mean-ablated. –: within 2 standard errors of 0.",
+    note:
+      "Loss increase (millinats) when one head is mean-ablated. Rows: layers; columns: heads." +
+      (has_errors(rows) ? " –: within 2 standard errors of 0." : ""),
     cells,
     format: "+.0f",
     scale: { kind: "diverging", domain: [-most, most], transform: "symlog", format: "+.0f" },
@@ -71,8 +75,10 @@ export function layers_chart(reading: Reading): GroupedBarsChart | undefined {
     name: "ablation-layers",
     title: "Ablation effect of attention and MLP",
     note:
-      "Loss increase (nats) when the attention or the MLP of one layer is mean-ablated. Whiskers: 1 standard error. Gray: within 2 " +
-      "standard errors of 0.",
+      "Loss increase (nats) when the attention or the MLP of one layer is mean-ablated." +
+      (has_errors([...parts_of(reading, "attention"), ...parts_of(reading, "mlp")])
+        ? " Whiskers: 1 standard error. Gray: within 2 standard errors of 0."
+        : ""),
     groups: { title: "layer", count: reading.model.layers },
     y: grouped_bars_axis("loss increase (nats)", reading.model.layers, columns),
     series: [
@@ -149,7 +155,8 @@ export function lens_chart(reading: Reading): LinesChart | undefined {
     name: "lens",
     title: "Logit lens by layer",
     note:
-      "Loss, entropy and KL divergence of the prediction from the residual stream before each layer. Dashed: the model's loss." +
+      "Loss, entropy and KL divergence of the prediction from the residual stream before each layer" +
+      `${last.state === "resid_post" ? ` (${last.index}: the model's output)` : ""}. Dashed: the model's loss.` +
       (above.length > 0 ? ` Above the scale: ${layers_words(above)}.` : ""),
     x: counted_axis("layer", reading.model.layers + 1),
     y: { title: "nats", scale: "linear", domain: [0, ceiling] },

@@ -1,30 +1,29 @@
 // Importance: ablation effects on the loss, and the logit lens.
 import { head_name } from "../../chart/rich_text";
-import { map_places, rows_of } from "../../data/report";
+import { rows_of } from "../../data/report";
 import { chart_frame } from "../../page/chart_frame";
 import { h } from "../../page/elements";
 import { absent_analysis, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
-import { map_bytes, stored_shape } from "../../data/maps";
 import { live_panel } from "../../live/run_panel";
 import { directions_part } from "../../page/direction_lists";
+import { head_map } from "../../page/head_map";
 import { attention_heads, chosen_head, type HeadIndex } from "../../shaping/head_grid";
 import { copying_effect_chart, heads_chart, layers_chart, lens_chart, lens_grid_chart, ablation_charts } from "./charts";
 
 /** Details of the selected head: effects, attention map, singular vectors. */
 function head_part(context: Context, place: HeadIndex): HTMLElement {
-  const { report, model, theme } = context;
+  const { report, model } = context;
   const is_here = (row: { layer: number; head: number | null }) => row.layer === place.layer && row.head === place.head;
   const ablated = rows_of(report, "ablate", model.name).find((row) => row.component === "head" && is_here(row));
   const effect = attention_heads(report, model.name).find(is_here);
-  const map = map_places(report, model.name).find(is_here);
   const with_error = (value: number, error: number | null, digits: number) =>
     `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(digits)}${error === null ? "" : ` ±${error.toFixed(digits)}`}`;
   return h(
     "aside",
     { class: "heads-detail ablation-head", "aria-label": head_name(place) },
     h("h2", {}, head_name(place)),
-    ablated ? h("p", {}, `Loss change when ablated: ${with_error(ablated.loss_increase, ablated.loss_increase_error, 3)} nats.`) : null,
+    ablated ? h("p", {}, `Loss increase when ablated: ${with_error(ablated.loss_increase, ablated.loss_increase_error, 3)} nats.`) : null,
     typeof effect?.attended_token_effect === "number"
       ? h(
           "p",
@@ -34,19 +33,7 @@ function head_part(context: Context, place: HeadIndex): HTMLElement {
             "token.",
         )
       : null,
-    map
-      ? chart_frame(
-          {
-            kind: "map",
-            name: "head-map",
-            title: "Attention on the text",
-            bytes: map_bytes(report, map),
-            shape: stored_shape(map),
-            color: "log",
-          },
-          theme,
-        )
-      : null,
+    head_map(context, place) ?? null,
     directions_part(context, place),
     h("p", {}, h("a", { href: context.link({ l: place.layer, h: place.head }, "heads") }, "Compare with all heads →")),
   );

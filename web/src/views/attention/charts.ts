@@ -127,8 +127,8 @@ export function profile_chart({ report, model }: Reading, choice: AttentionChoic
       text_facts({ report, model }).length,
     ),
     series: [
-      { key: "rank", label: "rank", color: { role: "qk" } },
-      { key: "columns", label: "columns", color: { role: "v" }, dash: "4 3" },
+      { key: "rank", label: "energy rank", color: { role: "qk" } },
+      { key: "columns", label: "energy columns", color: { role: "v" }, dash: "4 3" },
     ],
     panels: [
       {
@@ -176,7 +176,7 @@ export function max_rank_chart(reading: Reading, choice: AttentionChoice): Lines
       directions,
     ),
     series: [
-      { key: "mean", label: "mean over texts", color: "accent" },
+      { key: "mean", label: rows.some((row) => row.sequences > 1) ? "mean over texts" : "MaxRank", color: "accent" },
       { key: "max", label: "highest mean of a head", color: "soft", dash: "4 3" },
     ],
     panels: [
@@ -222,11 +222,11 @@ function places(row: AttentionHeadRow, noun: Axes["noun"]): Fact[] {
     ];
   const current = { value: format_number(row.current_token, "percent"), label: `current ${noun}` };
   const away = (value: number | null | undefined) => (value == null ? "–" : String(Number(value.toFixed(1))));
-  if (row.patch_distance != null) return [current, { value: away(row.patch_distance), label: "patches away (mean)" }];
+  if (row.patch_distance != null) return [current, { value: away(row.patch_distance), label: "patches mean distance" }];
   return [
     { value: format_number(row.previous_token, "percent"), label: `previous ${noun}` },
     current,
-    { value: away(row.mean_distance), label: `${noun}s away (mean)` },
+    { value: away(row.mean_distance), label: `${noun}s mean distance` },
   ];
 }
 
@@ -235,8 +235,8 @@ export function head_facts(row: AttentionHeadRow, { first, noun }: Pick<Axes, "f
   const number = (value: number | null | undefined, digits: number) => (value == null ? "–" : String(Number(value.toFixed(digits))));
   const share = (value: number | null | undefined) => format_number(value, "percent");
   return [
-    { value: number(row.energy_rank, 1), label: "rank" },
-    { value: number(row.energy_columns, 1), label: "columns" },
+    { value: number(row.energy_rank, 1), label: "energy rank" },
+    { value: number(row.energy_columns, 1), label: "energy columns" },
     { value: format_number(row.entropy, ".2f"), label: "nats entropy" },
     { value: share(row.sink_mass), label: first },
     ...places(row, noun),

@@ -104,7 +104,12 @@ export function text_panel(
     "div",
     { class: "text-panel" },
     title,
-    h("p", { class: "note" }, `Point at a token${source ? " of the target" : ""} or a row of the map. Click to keep it selected.`),
+    h(
+      "p",
+      { class: "note" },
+      `Color: attention on each token${source ? " of the source" : ""}. Point at a token${source ? " of the target" : ""} or a row of ` +
+        "the map to see the attention of one query. Click to keep it selected.",
+    ),
     source ? h("h3", {}, "Target") : null,
     list,
     source ? [h("h3", {}, "Source"), h("p", { class: "tokens read-only" }, lines_of(attended, source))] : [],

@@ -70,7 +70,12 @@ function draw(context: Context): HTMLElement {
       {},
       h("h1", { class: "view" }, "Attention"),
       length > 0
-        ? h("p", { class: "note" }, `${length_words(context, axes, length)}, ${model.layers} × ${model.heads} heads.${of_texts}`)
+        ? h(
+            "p",
+            { class: "note" },
+            `${length_words(context, axes, length)}, ${counted(model.layers, "layer")} × ${counted(model.heads, "head")}. ` +
+              `In each map, rows are queries and columns are keys.${of_texts}`,
+          )
         : null,
     ),
     controls(
@@ -237,8 +242,9 @@ function ranks(context: Context, chosen: AttentionChoice): HTMLElement | null {
   const { energy, sequences } = text_facts(context);
   const collapsed = collapsed_words(context.report, layer_rows(context, chosen));
   const note =
-    `Number of singular values (rank) and of columns with ${Math.round(energy * 100)}% of the energy` +
-    `${chosen.exclude_first_token ? ", without key 0" : ""}.${sequences > 1 ? " Error bars: standard errors over texts." : ""}` +
+    `Energy rank: number of singular values with ${Math.round(energy * 100)}% of the energy. Energy columns: number of keys with ` +
+    `the same energy. MaxRank: highest energy rank of any head in a layer.${chosen.exclude_first_token ? " Key 0 is excluded." : ""}` +
+    (sequences > 1 ? " Error bars: standard errors over texts." : "") +
     (collapsed ? ` ${collapsed}` : "");
   return section(
     title,
@@ -254,13 +260,13 @@ function on_text(context: Context, chosen: AttentionChoice): HTMLElement | null 
     of !== "text" || rows_of(context.report, "induction", context.model.name).length > 0
       ? null
       : absent_analysis(context, "induction scores on repeated tokens", "induction");
-  if (charts.length === 0) return induction;
+  if (charts.length === 0) return induction && h("div", { class: "below" }, induction);
   const frames = charts.map((chart) =>
     chart_frame(chart, context.theme, { on_choose: ({ row: layer, column }) => context.go({ l: layer, h: column, z: null }) }),
   );
   return section(
     `Attention patterns on ${of === "two texts" ? "these texts" : `this ${of}`}`,
-    "Means over queries. Fractions have a square-root color scale. Select a cell to see its map above.",
+    "Means over queries. Rows: layers; columns: heads. Fractions have a square-root color scale. Select a cell to see its map above.",
     row(context.model.heads > 16 ? 460 : 250, ...frames),
     induction ? h("div", { class: "below" }, induction) : null,
   );

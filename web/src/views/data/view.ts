@@ -5,6 +5,7 @@ import { h } from "../../page/elements";
 import { command_words, controls, section } from "../../page/view_parts";
 import { download } from "../../page/save_chart";
 import type { Context, View } from "../../page/view";
+import { commands_in } from "../../shaping/commands";
 import { arranged, table_csv, table_of } from "./tables";
 
 const kMostRows = 400; // rows on the page: more would be slow to draw
@@ -126,7 +127,7 @@ function table_part(context: Context, ids: AnalysisId[], id: AnalysisId): HTMLEl
         body,
       ),
     ),
-    found?.again ? h("p", { class: "note" }, "Reproduce with ", found.again.split("\n").map(command_words)) : null,
+    found?.again ? h("p", { class: "note" }, "Reproduce with ", commands_in(found.again).map(command_words)) : null,
   );
 }
 
@@ -153,7 +154,7 @@ function provenance({ report }: Context): HTMLElement {
     null,
     h(
       "dl",
-      { class: "facts" },
+      { class: "facts provenance" },
       fact("attnscope", file.version),
       fact("created", `${file.created.replace("T", " ").replace("Z", " UTC")}, in ${format_number(file.seconds, ".1f")} seconds`),
       h("dt", {}, "reproduce with"),

@@ -3,7 +3,7 @@ import { counted_axis } from "../../chart/axis";
 import type { ColorScale, Series } from "../../chart/chart_fields";
 import type { Cell, HeatmapChart } from "../../chart/heatmap";
 import type { LinesChart } from "../../chart/lines";
-import { matrix_words, plain } from "../../chart/rich_text";
+import { matrix_words } from "../../chart/rich_text";
 import { skipped_reason } from "../../data/report";
 import type { DiffRow, Matrix } from "../../data/report_file";
 import { diff_rows } from "../../shaping/adapter_size";
@@ -43,7 +43,7 @@ function grid_of(reading: Reading, { name, title, note, value, scale, format }: 
     title,
     note,
     rows: { title: "layer", labels: layers.map(String) },
-    columns: { title: "matrix", labels: matrices.map((matrix) => plain(matrix_words(matrix))) },
+    columns: { title: "matrix", labels: matrices.map((matrix) => matrix_words(matrix)) },
     cells,
     scale: scale(known),
     format,

@@ -4,6 +4,7 @@ import { chart_frame } from "../../page/chart_frame";
 import { h } from "../../page/elements";
 import { absent_analysis, command_words, uniform_row, section, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
+import { commands_in } from "../../shaping/commands";
 import { adapter_parameters, diff_rows, whole_parameters } from "../../shaping/adapter_size";
 import { threshold_words } from "../../shaping/shared_words";
 import {
@@ -64,11 +65,13 @@ function adapter(context: Context): HTMLElement | null {
           "div",
           { class: "absent" },
           h("p", {}, "To write the adapter, run:"),
-          command_words(`${again.split("\n")[0] ?? ""} --lora adapter`),
+          command_words(`${commands_in(again)[0] ?? ""} --lora adapter`),
         )
       : null,
   );
 }
+
+const kGrids = "Heatmaps: rows are layers, columns are matrices.";
 
 function draw(context: Context): HTMLElement {
   const frame = (chart: ReturnType<typeof difference_charts>[number] | undefined) => (chart ? chart_frame(chart, context.theme) : null);
@@ -77,15 +80,24 @@ function draw(context: Context): HTMLElement {
   return h(
     "div",
     {},
-    h("div", { class: "view-head" }, h("h1", { class: "view" }, "Difference")),
+    h(
+      "div",
+      { class: "view-head" },
+      h(
+        "div",
+        {},
+        h("h1", { class: "view" }, "Difference"),
+        h("p", { class: "note" }, "Change of each matrix: the model's weights minus those of its base model."),
+      ),
+    ),
     skipped_lines(context, "diff"),
     ...(rows.length === 0
       ? [absent_analysis(context, "change from a base model", "diff")]
       : [
-          section("Size of the change", null, uniform_row(context, 420, frame(change_sizes(context)), frame(change_by_layer(context)))),
-          section("Ranks", null, uniform_row(context, 420, frame(change_ranks(context)), frame(base_ranks(context)))),
+          section("Size of the change", kGrids, uniform_row(context, 420, frame(change_sizes(context)), frame(change_by_layer(context)))),
+          section("Ranks", kGrids, uniform_row(context, 420, frame(change_ranks(context)), frame(base_ranks(context)))),
           spectra ? section("Spectra", null, chart_frame(spectra, context.theme)) : null,
-          outputs ? section("Output subspaces", null, chart_frame(outputs, context.theme)) : null,
+          outputs ? section("Output subspaces", kGrids, chart_frame(outputs, context.theme)) : null,
           adapter(context),
         ]),
   );

@@ -213,7 +213,7 @@ export function together_chart(reading: Reading, layer: number): HeatmapChart | 
     kind: "heatmap",
     name: `experts-together-${layer}`,
     title: `Coactivation of experts, layer ${layer}`,
-    note: "Fraction of tokens routed to both experts, relative to independent routing. 1: independent.",
+    note: "Fraction of tokens routed to both experts, relative to independent routing. Rows and columns: experts. 1: independent.",
     rows: { title: "expert", labels: range(row.experts).map(String) },
     columns: { title: "expert", labels: range(row.experts).map(String) },
     cells,

@@ -1,8 +1,8 @@
 import { head_name } from "../../chart/rich_text";
-import { map_bytes, stored_shape } from "../../data/maps";
-import { map_places, rows_of } from "../../data/report";
+import { rows_of } from "../../data/report";
 import { chart_frame } from "../../page/chart_frame";
 import { directions_part } from "../../page/direction_lists";
+import { head_map } from "../../page/head_map";
 import { h } from "../../page/elements";
 import { absent_analysis, choice, controls, skipped_lines } from "../../page/view_parts";
 import type { Context, View } from "../../page/view";
@@ -44,10 +44,10 @@ function draw(context: Context): HTMLElement {
 }
 
 function detail(context: Context, place: HeadIndex): HTMLElement {
-  const { report, model, theme } = context;
+  const { theme } = context;
   const shared = shares_keys_with(context, place.head);
   const energy = energy_chart(context, place);
-  const map = map_places(report, model.name).find((each) => each.layer === place.layer && each.head === place.head);
+  const map = head_map(context, place);
   return h(
     "aside",
     { class: "heads-detail", "aria-label": head_name(place) },
@@ -61,19 +61,7 @@ function detail(context: Context, place: HeadIndex): HTMLElement {
       : null,
     chart_frame(detail_chart(context, place), theme),
     energy ? chart_frame(energy, theme) : absent_analysis(context, "singular values of heads", "spectrum"),
-    map
-      ? chart_frame(
-          {
-            kind: "map",
-            name: "head-map",
-            title: "Attention on the text",
-            bytes: map_bytes(report, map),
-            shape: stored_shape(map),
-            color: "log",
-          },
-          theme,
-        )
-      : null,
+    map ?? null,
     directions_part(context, place),
     map ? h("p", {}, h("a", { href: context.link({ l: place.layer, h: place.head }, "attention") }, "Show with tokens →")) : null,
   );

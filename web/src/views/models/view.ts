@@ -86,7 +86,8 @@ export function max_rank_by_depth(reading: Reading): LinesChart | undefined {
     title: "MaxRank",
     note:
       `Highest energy rank (${Math.round(energy * 100)}%) of any attention map in a layer` +
-      `${length > 0 ? ` (maximum possible: ${lengths.join(" or ")})` : ""}. Error bars: standard errors.`,
+      `${length > 0 ? ` (maximum possible: ${lengths.join(" or ")})` : ""}.` +
+      (lines.some((line) => line.error.some((error) => error !== null)) ? " Error bars: standard errors." : ""),
     x: kDepth,
     y: { title: "", scale: "linear", domain: [0, most * 1.1], integers: true },
     series: model_series(report),

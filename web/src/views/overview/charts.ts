@@ -48,8 +48,8 @@ export function atlas_chart({ report, model, threshold }: Reading): AtlasChart {
     layers,
     cells: layers.map((layer) => matrices.map((matrix) => cell(layer, matrix))),
     note:
-      `Energy rank (${threshold_words(threshold)}) of every matrix. Bar: fraction of the maximum possible rank. Tick: random matrix. ` +
-      `Stronger color: further below random.${layers.length <= 16 ? " Curve: cumulative energy." : ""}`,
+      `Energy rank (${threshold_words(threshold)}) of every matrix. Rows: layers. Bar: fraction of the maximum possible rank. Tick: ` +
+      `random matrix. Stronger color: further below random.${layers.length <= 16 ? " Curve: cumulative energy." : ""}`,
   };
 }
 

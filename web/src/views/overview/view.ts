@@ -119,7 +119,7 @@ function heads_part(context: Context): HTMLElement {
   const heads = head_charts(context);
   const part = section(
     "Heads",
-    "Measures of every head's circuits, from the weights alone. Select a cell to see the head's details.",
+    "Measures of every head's circuits, from the weights alone. Rows: layers; columns: heads. Select a cell to see the head's details.",
     heads.length > 0
       ? h(
           "div",

@@ -3,10 +3,11 @@ import type { Series } from "../../chart/chart_fields";
 import { grouped_bars_axis, type GroupedBarsChart } from "../../chart/grouped_bars";
 import type { Cell, HeatmapChart } from "../../chart/heatmap";
 import type { Line, LinesChart } from "../../chart/lines";
-import { matrix_words, plain } from "../../chart/rich_text";
+import { matrix_words } from "../../chart/rich_text";
 import { range } from "../../data/numbers";
 import { analysis, row_at, rows_of } from "../../data/report";
 import type { Matrix, PlanPartRow, PlanRow } from "../../data/report_file";
+import { commands_in } from "../../shaping/commands";
 import type { Reading } from "../../shaping/reading";
 import { chosen_row, method_rows, rise_percent, saved_share, saving_of, saving_rows } from "../../shaping/method_comparison";
 import { threshold_words } from "../../shaping/shared_words";
@@ -84,7 +85,7 @@ function matrix_grid(rows: readonly PlanPartRow[], value: (row: PlanPartRow) => 
 
 const grid = (layers: readonly number[], matrices: readonly string[]) => ({
   rows: { title: "layer", labels: layers.map(String) },
-  columns: { title: "matrix", labels: matrices.map((matrix) => plain(matrix_words(matrix as Matrix))) },
+  columns: { title: "matrix", labels: matrices.map((matrix) => matrix_words(matrix as Matrix)) },
 });
 
 /** Planned rank of each matrix, relative to its maximum possible rank. */
@@ -205,7 +206,7 @@ export const plan_charts = (reading: Reading) =>
 /** The two commands that create a row's model: plan, then shrink. */
 export function commands_of({ report, model }: Reading, row: PlanRow): [string, string] | undefined {
   const again = report.file.reports.find((each) => each.id === "plan" && each.model === model.name)?.again;
-  const rest = again?.split("\n")[0]?.replace(/^\S+ plan /, "");
+  const rest = commands_in(again ?? "")[0]?.replace(/^\S+ plan /, "");
   if (!rest) return undefined;
   const space = row.target.indexOf(" ");
   const option = row.target.slice(0, space).replaceAll("_", "-");

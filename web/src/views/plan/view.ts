@@ -133,7 +133,16 @@ function draw(context: Context): HTMLElement {
   return h(
     "div",
     {},
-    h("div", { class: "view-head" }, h("h1", { class: "view" }, "Plan")),
+    h(
+      "div",
+      { class: "view-head" },
+      h(
+        "div",
+        {},
+        h("h1", { class: "view" }, "Plan"),
+        h("p", { class: "note" }, "Compression of the model: what each method and size costs in perplexity."),
+      ),
+    ),
     plan_panel(context),
     skipped_lines(context, "plan", "plan_layers", "plan_ranks"),
     menu(context),
@@ -141,7 +150,7 @@ function draw(context: Context): HTMLElement {
     planned
       ? section(
           "Ranks",
-          null,
+          "Rows: layers; columns: matrices.",
           uniform_row(context, 420, chart_frame(planned, context.theme), present ? chart_frame(present, context.theme) : null),
         )
       : null,

@@ -129,13 +129,16 @@ export function overlap_chart({ report, model }: Reading, matrix: Matrix, layer:
   const cells = overlap_matrix(report, row);
   const closest = closest_pair(cells);
   const labels = cells.map((_, head) => String(head));
+  const of_queries = cells.length === model.heads;
+  const pair_words = ({ heads }: Pair) =>
+    of_queries ? heads.map((head) => head_name({ layer, head })).join(" and ") : `KV heads ${heads.join(" and ")}`;
   return {
     kind: "heatmap",
     name: `similarity-overlap-${matrix}-${layer}`,
     title: [...[matrix_words(matrix)].flat(), `, layer ${layer}`],
-    ...(closest ? { note: `Highest: heads ${closest.heads.join(" and ")}, ${format_number(closest.overlap, ".2f")}.` } : {}),
-    rows: { title: "head", labels },
-    columns: { title: "head", labels },
+    ...(closest ? { note: `Highest: ${pair_words(closest)}, ${format_number(closest.overlap, ".2f")}.` } : {}),
+    rows: { title: of_queries ? "head" : "KV head", labels },
+    columns: { title: of_queries ? "head" : "KV head", labels },
     cells,
     square: true,
     format: "share",

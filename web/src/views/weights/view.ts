@@ -1,6 +1,6 @@
 import type { Chart } from "../../chart/chart";
 import { format_number } from "../../chart/number_format";
-import { matrix_words } from "../../chart/rich_text";
+import { matrix_words, plain } from "../../chart/rich_text";
 import { matrices_of, rows_of, skipped_reason } from "../../data/report";
 import { chart_frame } from "../../page/chart_frame";
 import { h, set_words } from "../../page/elements";
@@ -123,7 +123,7 @@ function images(context: Context, { layer }: WeightsChoice): HTMLElement {
     uniform_row(context, 250, ...found.map((chart) => chart_frame(chart, theme))),
     missing.length > 0
       ? absent(
-          `image of ${missing.join(", ")} in layer ${layer}`,
+          `image of ${missing.map((matrix) => plain(matrix_words(matrix))).join(", ")} in layer ${layer}`,
           `attnscope matrix MODEL --layer ${layer} --matrix ${missing[0]} --out ${missing[0]}-${layer}.npy`,
         )
       : null,

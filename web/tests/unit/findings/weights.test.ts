@@ -143,7 +143,8 @@ describe("heavy tails", () => {
 describe("a model like random", () => {
   test("shows the maximum difference, not rounded down", () => {
     expect(said(model_like_random, spectra(spectrum(0, "q", 40), spectrum(1, "q", 41)))).toBe(
-      "2.5% maximum difference from random between the energy ranks of whole matrices and those of random matrices (1 of 40), over 4 " +
+      "2.5% maximum difference from random between the energy ranks of whole matrices and those of random matrices (a difference of 1 " +
+        "from rank 40), over 4 " +
         "ranks. No other measure stands out.",
     );
   });
@@ -151,7 +152,8 @@ describe("a model like random", () => {
   test("counts skipped matrices", () => {
     const small = (matrix: string) => spectrum(0, matrix, 6, 8, { max_possible_rank: 8 });
     expect(said(model_like_random, spectra(spectrum(0, "q", 5, 6), small("k"), small("v")))).toBe(
-      "16.7% maximum difference from random between the energy ranks of whole matrices and those of random matrices (1 of 6), over 2 " +
+      "16.7% maximum difference from random between the energy ranks of whole matrices and those of random matrices (a difference of 1 " +
+        "from rank 6), over 2 " +
         "ranks. Skipped: 2 matrices with fewer than 16 directions, too few for a comparison with a random matrix. No other measure " +
         "stands out.",
     );
