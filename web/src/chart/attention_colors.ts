@@ -46,9 +46,9 @@ export function weight_key(theme: Theme, color: WeightColor): Tree {
   return s(
     "svg",
     {
-      width: 154,
+      width: 156,
       height: 14,
-      viewBox: "0 0 154 14",
+      viewBox: "-2 0 156 14",
       "font-family": kFont,
       role: "img",
       "aria-label": "color scale of attention weights, from small to 1",

@@ -41,13 +41,14 @@ const kGlyph = 0.61; // width of a monospaced glyph, relative to its size
 const kLargest = 11; // font size of labels
 const kFlattest = 3; // aspect ratio limit: no side is drawn shorter than a third of the other
 const kTallest = 900; // pixels
+const kWideBars = 44; // pixels; above narrower entropy bars, their label is rotated
 const label_room = (labels: readonly string[]) =>
   Math.max(20, Math.max(0, ...labels.map((label) => [...one_line(label)].length)) * kLargest * kGlyph + 8);
 
 export function map_layout(chart: MapChart, { width }: Size): MapLayout {
   const bars = chart.entropy ? Math.min(50, width * 0.08) : 0;
   const left = chart.labels ? Math.min(84, width * 0.13, label_room(chart.labels.queries)) : 0;
-  const top = chart.labels ? Math.min(62, label_room(chart.labels.keys)) : 0;
+  const top = chart.labels ? Math.min(62, Math.max(label_room(chart.labels.keys), bars > 0 && bars <= kWideBars ? 48 : 0)) : 0;
   const tall = Math.min(kFlattest, Math.max(1 / kFlattest, chart.shape.queries / chart.shape.keys));
   const wide = Math.max(40, Math.min(width - left - (bars && bars + 6), kTallest, kTallest / tall));
   return {
@@ -226,8 +227,8 @@ function entropy_bars(entropy: readonly number[], keys: number, layout: MapLayou
   const [x, y] = [left + bars / 2 + 3.5, plot.y - 5];
   const label = { "font-size": 10.5, fill: theme.faint };
   return [
-    bars > 44 || plot.y < 50
-      ? s("text", { x: left, y: plot.y - 6, ...label }, bars > 44 ? "entropy" : "H")
+    bars > kWideBars
+      ? s("text", { x: left, y: plot.y - 6, ...label }, "entropy")
       : s("text", { x, y, transform: `rotate(-90 ${x.toFixed(1)} ${y})`, ...label }, "entropy"),
     s("path", { d: path, fill: theme.faint, "fill-opacity": 0.75 }),
   ];

@@ -134,7 +134,8 @@ function heading(matrix: Matrix, x: number, cell: number, top: number, theme: Th
       {
         x: x + 2,
         y: with_meanings(cell) ? 15 : top - 11,
-        "font-size": cell > 40 ? 11.5 : 10,
+        // The names of most matrices fit; those of routers and shared experts are longer.
+        "font-size": Math.max(8, Math.min(cell > 40 ? 11.5 : 10, (cell - 2) / text_width(plain(matrix_words(matrix)), 1))),
         "font-weight": 620,
         fill: text_color(theme, { role: matrix }),
       },

@@ -64,7 +64,7 @@ export const attended_token_effect: Kind = (reading) => {
     words: [
       `Direct effect on the attended token's logit: ${raises ? "at least" : "at most"} ` +
         `${format_number(sign * kLeast, "+.2f")}, relative to ` +
-        "the text's mean token. Strongest: ",
+        "the mean over the text's tokens. Strongest: ",
       ...head_words(best),
       ", ",
       strong(format_number(sign * most, "+.2f")),

@@ -88,12 +88,12 @@ export function controls(...children: (Node | null)[]): HTMLElement {
   return h("div", { class: "controls" }, children);
 }
 
-/** A command that wraps between words, not after dashes. */
+/** A command that wraps between words, not after dashes. Keeps the line breaks of quoted texts. */
 export const command_words = (command: string): HTMLElement =>
   h(
     "code",
     {},
-    command.split(" ").flatMap((word, index) => [index > 0 ? " " : null, h("span", {}, word)]),
+    command.split(/([ \n])/).map((part, index) => (index % 2 === 1 ? part : h("span", {}, part))),
   );
 
 /** Placeholder for results that are not in the report, with the commands that add them. */

@@ -34,7 +34,7 @@ export function rank_scale(values: readonly number[]): ColorScale {
 }
 
 /** Scores between -limit and +limit. */
-export const score_scale = (limit: number): ColorScale => ({ kind: "diverging", domain: [-limit, limit], format: "+.2f" });
+export const score_scale = (limit: number): ColorScale => ({ kind: "diverging", domain: [-limit, limit], format: "+.2~f" });
 
 /** Values between 0 and a limit. */
 export const limit_scale = (limit: number, format: Format): ColorScale => ({ kind: "sequential", domain: [0, limit], format });

@@ -29,8 +29,8 @@ function head_part(context: Context, place: HeadIndex): HTMLElement {
           "p",
           {},
           "Direct effect on the attended token's logit: " +
-            `${with_error(effect.attended_token_effect, effect.attended_token_effect_error ?? null, 2)}, relative to the text's mean ` +
-            "token.",
+            `${with_error(effect.attended_token_effect, effect.attended_token_effect_error ?? null, 2)}, relative to the mean over ` +
+            "the text's tokens.",
         )
       : null,
     head_map(context, place) ?? null,

@@ -37,7 +37,7 @@ describe("attended-token effect", () => {
   test("a copying head raises the attended token's logit", () => {
     expect(said(attended_token_effect, text([2.6, 0.1], [0.01, 0.02], [-0.3, 0.02]))).toBe(
       "1 of 3 heads raises the logits of the tokens it attends to Direct effect on the attended token's logit: at least +0.10, " +
-        "relative to the text's mean token. Strongest: L1H0, +2.60 ±0.10. 1 head has the opposite effect.",
+        "relative to the mean over the text's tokens. Strongest: L1H0, +2.60 ±0.10. 1 head has the opposite effect.",
     );
   });
 
