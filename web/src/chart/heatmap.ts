@@ -21,6 +21,8 @@ export interface HeatmapChart extends ChartFields {
   chosen?: { row: number; column: number };
   square?: boolean; // square cells
   words?: readonly (readonly string[])[]; // [row][column]: text shown in a cell instead of its number
+  number_name?: string; // before the number in tooltips: "rank"
+  no_number?: string; // what null means, in tooltips; "no value" by default
 }
 
 export interface GridLayout {
@@ -51,7 +53,9 @@ export function cell_words(chart: HeatmapChart, row: number, column: number): st
   if (cell === "missing") return `${place}: not in this report`;
   if (cell !== null && typeof cell === "object") return `${place}: skipped, ${cell.skipped}`;
   const word = chart.words?.[row]?.[column];
-  return `${place}: ${word === undefined ? "" : `${word}, `}${cell === null ? "no value" : format_number(cell, chart.format)}`;
+  const name = chart.number_name === undefined ? "" : `${chart.number_name}: `;
+  const number = cell === null ? (chart.no_number ?? "no value") : `${name}${format_number(cell, chart.format)}`;
+  return `${place}: ${word === undefined ? "" : `“${word}”, `}${number}`;
 }
 
 const kFontSize = 10.4;

@@ -14,6 +14,7 @@ export interface Line {
   x: ArrayLike<number>;
   y: ArrayLike<number | null>; // null breaks the line
   error?: ArrayLike<number | null>; // half the length of an error bar
+  label?: Words; // in tooltips, if several lines of a panel have the same series; that of the series by default
 }
 
 export interface Panel {

@@ -85,7 +85,7 @@ export function attach_crosshair(
       const text = format_number(value_at(line, x)?.[1], chart.y.format ?? "tick");
       const place = values.get(line.series);
       if (place) place.textContent = text;
-      return `${plain(chart.series.find((each) => each.key === line.series)?.label ?? line.series)} ${text}`;
+      return `${plain(line.label ?? chart.series.find((each) => each.key === line.series)?.label ?? line.series)} ${text}`;
     });
     // Without a legend, a tooltip at the crosshair shows the values.
     const plot = layout.plots[panel_at];

@@ -145,7 +145,12 @@ function draw_bar(bar: HTMLElement, view: View, context: Context, views: Views, 
     ),
     h(
       "nav",
-      { "aria-label": "views", onscroll: (event: Event) => fade_ends(event.currentTarget as HTMLElement) },
+      {
+        "aria-label": "views",
+        onscroll: (event: Event) => fade_ends(event.currentTarget as HTMLElement),
+        // Browsers do not scroll to a link that is partly visible.
+        onfocusin: (event: Event) => (event.target as HTMLElement).scrollIntoView({ block: "nearest", inline: "nearest" }),
+      },
       views
         .filter((each) => each === view || (each.named?.(report) ?? true))
         .map((each) => h("a", { href: context.link({}, each.id), "aria-current": each === view ? "page" : null }, each.title)),

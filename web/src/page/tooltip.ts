@@ -54,6 +54,8 @@ function words_at(chart: Chart, target: Element, x: number, y: number, width: nu
 
 export function attach_tips(svg: SVGElement, chart: Chart, on_point?: (index: number) => void): void {
   if (chart.kind === "lines") return; // line charts have a crosshair
+  // Chromium adds an element that listens to focus to the tab order, before the chart's own cell or map.
+  if (!svg.hasAttribute("tabindex")) svg.setAttribute("tabindex", "-1");
   svg.addEventListener("pointermove", (event) => {
     const box = svg.getBoundingClientRect();
     const words = words_at(chart, event.target as Element, event.clientX - box.left, event.clientY - box.top, box.width);

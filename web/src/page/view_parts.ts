@@ -96,11 +96,12 @@ export const command_words = (command: string): HTMLElement =>
     command.split(/([ \n])/).map((part, index) => (index % 2 === 1 ? part : h("span", {}, part))),
   );
 
-/** Placeholder for results that are not in the report, with the commands that add them. */
+/** What a command does with a missing result. Only a new report contains it; other commands print it. */
+export const makes_words = (command: string): string => (command.startsWith("attnscope report ") ? "To add it" : "To compute it");
+
+/** Placeholder for results that are not in the report, with the commands that add or compute them. */
 export function absent(what: string, ...commands: string[]): HTMLElement {
-  // Only a new report contains the result; other commands print it.
-  const verb = commands.some((command) => command.startsWith("attnscope report ")) ? "add" : "compute";
-  const makes = commands.length > 0 ? ` To ${verb} it, run:` : "";
+  const makes = commands[0] === undefined ? "" : ` ${makes_words(commands[0])}, run:`;
   return h("div", { class: "absent" }, h("p", {}, `Not in this report: ${what}.${makes}`), commands.map(command_words));
 }
 

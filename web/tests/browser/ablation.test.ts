@@ -41,7 +41,7 @@ describe("importance", () => {
     expect(last.rank).toBe(1);
     await expect
       .poll(() => grid.locator('[data-row="23"][data-column="6"]').getAttribute("aria-label"))
-      .toMatch(/^token 23 .*, layer 6: .+, 1$/);
+      .toMatch(/^token 23 .*, layer 6: “.+”, rank of the final prediction: 1$/);
     await close();
   });
 });

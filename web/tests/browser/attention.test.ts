@@ -18,7 +18,7 @@ describe("attention", () => {
     const row = rows.find((each) => each.layer === 3 && each.head === 2)!;
     const words = await page.locator(".head-facts").textContent();
     expect(words).toContain(`${row.entropy?.toFixed(2)} nats entropy`);
-    expect(words).toContain(`${Number(row.energy_rank?.toFixed(1))} rank`);
+    expect(words).toContain(`${Number(row.energy_rank?.toFixed(1))} energy rank`);
     expect(words).toContain(`${Math.round((row.sink_mass ?? NaN) * 100)}% first token`);
     await close();
   });

@@ -37,7 +37,7 @@ describe("overview", () => {
     const row = page.locator('[data-chart="overview-atlas"] [role="gridcell"]').first();
     const words = await row.getAttribute("aria-label");
     expect(words).toMatch(/^W_Q, layer 0: rank \d+ of 192 \(random: 98\)$/);
-    await page.getByRole("button", { name: "99" }).click();
+    await page.getByLabel("energy threshold").selectOption("0.99");
     await expect.poll(() => row.getAttribute("aria-label")).toMatch(/\(random: 148\)$/);
     await close();
   });

@@ -16,6 +16,25 @@ describe("the page", () => {
     await close();
   });
 
+  test("the bar shows every view, or fades at the end beyond which there are more", async () => {
+    const { page, close } = await open_report(kTwoModels, "#data", { width: 1280 });
+    const nav = page.getByRole("navigation");
+    const hidden = () => nav.evaluate((each) => [each.scrollLeft, each.scrollWidth - each.clientWidth - each.scrollLeft]);
+    const faded = () => nav.evaluate((each) => [...each.classList].join(" "));
+    expect([await hidden(), await faded()]).toEqual([[0, 0], ""]);
+    await page.setViewportSize({ width: 390, height: 900 });
+    await expect.poll(() => faded()).toBe("more-after");
+    await page.keyboard.press("Tab");
+    for (const name of ["attnscope", "Overview", "Spectra", "Heads", "Importance", "Weights"]) {
+      await page.keyboard.press("Tab");
+      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(name);
+    }
+    await expect.poll(() => faded()).toContain("more-before");
+    const focused = await page.evaluate(() => document.activeElement!.getBoundingClientRect().right);
+    expect(focused).toBeLessThanOrEqual(390);
+    await close();
+  });
+
   test("the theme button changes the colors and keeps the focus", async () => {
     const { page, problems, close } = await open_report(kWhole, "#spectra");
     const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);

@@ -87,7 +87,7 @@ describe("serve", () => {
     const rank = printed_rows().find(({ layer, head }) => layer === 3 && head === 1)!.energy_rank;
     await page.evaluate(() => void (location.hash = "attention?l=3&h=1"));
     await page.locator(".chart-map").waitFor();
-    await expect.poll(() => page.locator("main").innerText()).toMatch(new RegExp(`\\b${rank}\\s+rank`));
+    await expect.poll(() => page.locator("main").innerText()).toMatch(new RegExp(`\\b${rank}\\s+energy rank`));
     const served = new Float32Array(await (await fetch(`${address}api/maps/0/3/1`)).arrayBuffer());
     expect([...served]).toEqual([...kept_map(3, 1)]);
     expect(problems).toEqual([]);

@@ -3,6 +3,7 @@ import { ticks_of } from "../../src/chart/axis";
 import { bars_words } from "../../src/chart/histogram";
 import { draw, note_of, chart_tree, to_vega_lite, type Chart } from "../../src/chart/chart";
 import { column_words, grouped_bars_axis } from "../../src/chart/grouped_bars";
+import { cell_words } from "../../src/chart/heatmap";
 import { scale_color } from "../../src/chart/color_scale";
 import { image_layout, image_words } from "../../src/chart/image";
 import { layer_densities_layout, layer_densities_words } from "../../src/chart/layer_densities";
@@ -146,6 +147,12 @@ describe("heatmap", () => {
     expect(labels).toContain("L2H1: not in this report");
     expect(labels.some((label) => label.startsWith("L3H0: skipped"))).toBe(true);
     expect(labels).toContain("L0H5: no value");
+  });
+
+  test("tooltips name the number and the reason for a missing one, if the chart does", () => {
+    const words = { ...find("heatmap", "heatmap-words"), number_name: "rank", no_number: "not significant" };
+    expect(cell_words({ ...words, words: [["\u23ce"]], cells: [[3]] }, 0, 0)).toMatch(/^token .*, layer .*: \u201c\u23ce\u201d, rank: 3$/);
+    expect(cell_words({ ...find("heatmap"), no_number: "not significant" }, 0, 5)).toBe("L0H5: not significant");
   });
 
   test.each([find("heatmap"), find("heatmap", "heatmap-rank")])("Vega-Lite gives cells of $name the same colors", async (each) => {

@@ -45,6 +45,7 @@ export function heads_chart(reading: Reading, chosen?: HeadIndex): HeatmapChart 
       "Loss increase (millinats) when one head is mean-ablated. Rows: layers; columns: heads." +
       (has_errors(rows) ? " –: within 2 standard errors of 0." : ""),
     cells,
+    no_number: "within 2 standard errors of 0",
     format: "+.0f",
     scale: { kind: "diverging", domain: [-most, most], transform: "symlog", format: "+.0f" },
     rows: { title: "layer", labels: range(model.layers).map(String) },
@@ -191,6 +192,7 @@ export function lens_grid_chart(reading: Reading): HeatmapChart | undefined {
       "rank of the model's final prediction (strongest: rank 1).",
     cells: grid((row) => row?.rank ?? ("missing" as const)),
     words: grid((row) => (row ? token(row.top_text, row.top_token) : "")),
+    number_name: "rank of the final prediction",
     format: "tick",
     scale: { kind: "sequential", domain: [Math.max(100, reading.model.vocab_size ?? 0), 1], transform: "log", format: "tick" },
     rows: {

@@ -74,7 +74,7 @@ function draw(context: Context): HTMLElement {
             "p",
             { class: "note" },
             `${length_words(context, axes, length)}, ${counted(model.layers, "layer")} × ${counted(model.heads, "head")}. ` +
-              `In each map, rows are queries and columns are keys.${of_texts}`,
+              `Maps: rows are queries, columns are keys.${of_texts}`,
           )
         : null,
     ),

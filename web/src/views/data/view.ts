@@ -2,7 +2,7 @@ import { counted, format_number } from "../../chart/number_format";
 import { analysis } from "../../data/report";
 import type { AnalysisId } from "../../data/report_file";
 import { h } from "../../page/elements";
-import { command_words, controls, section } from "../../page/view_parts";
+import { command_words, controls, makes_words, section } from "../../page/view_parts";
 import { download } from "../../page/save_chart";
 import type { Context, View } from "../../page/view";
 import { commands_in } from "../../shaping/commands";
@@ -177,7 +177,8 @@ function provenance({ report }: Context): HTMLElement {
       file.skipped.flatMap((each) =>
         fact(
           "skipped",
-          `${each.part.replace(/_/g, " ")} of ${each.model}: ${each.why}${each.command ? `. To add it: ${each.command}` : ""}`,
+          `${each.part.replace(/_/g, " ")} of ${each.model}: ${each.why}` +
+            (each.command ? `. ${makes_words(each.command)}: ${each.command}` : ""),
         ),
       ),
       file.reports.flatMap((each) => (each.notes ?? []).flatMap((note) => fact(each.id.replace(/_/g, " "), note))),

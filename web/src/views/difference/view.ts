@@ -39,9 +39,7 @@ function adapter(context: Context): HTMLElement | null {
           h(
             "tr",
             {},
-            ["energy of the change", "parameters", "relative to full matrices"].map((name) =>
-              h("th", { scope: "col", class: "plain-head" }, name),
-            ),
+            ["energy of the change", "parameters", "relative size"].map((name) => h("th", { scope: "col", class: "plain-head" }, name)),
           ),
         ),
         h(

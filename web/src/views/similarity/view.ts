@@ -74,8 +74,8 @@ function overlaps(context: Context): HTMLElement {
   });
   return section(
     title,
-    "Mean squared cosine of the principal angles between the row spaces of two heads. Maps: rows and columns are heads. They share one " +
-      "color scale, which starts at the overlap of random heads.",
+    "Mean squared cosine of the principal angles between the row spaces of two heads. Heatmaps: rows and columns are heads. They share " +
+      "one color scale, which starts at the overlap of random heads.",
     chart_frame(overlap_by_layer_chart(context), theme),
     controls(
       choice(

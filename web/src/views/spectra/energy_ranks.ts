@@ -37,7 +37,10 @@ export function components_chart({ report, model }: Reading): LinesChart {
     panel_height: 280,
     panels: report.file.thresholds.map((threshold) => {
       const of_matrices = matrices.map((matrix) => ({ matrix, rows: whole.filter((row) => row.matrix === matrix) }));
-      const nulls = of_matrices.map(({ rows }) => line("null", rows, "random_energy_rank", threshold));
+      const nulls = of_matrices.map(({ matrix, rows }) => ({
+        ...line("null", rows, "random_energy_rank", threshold),
+        label: ["random, shape of ", ...[matrix_words(matrix)].flat()],
+      }));
       // Matrices with the same shape have the same baseline.
       const apart = nulls.filter((one, index) => nulls.findIndex((other) => String(other.y) === String(one.y)) === index);
       return {

@@ -213,7 +213,7 @@ describe("logit lens by token", () => {
       ["a", ""],
     ]);
     expect(chart?.rows.labels).toEqual(["0 ⏎", "1 #41"]);
-    expect(chart && cell_words(chart, 0, 1)).toMatch(/^token 0 ⏎, layer 1: .*the, 1$/);
+    expect(chart && cell_words(chart, 0, 1)).toMatch(/^token 0 ⏎, layer 1: .*the”, rank of the final prediction: 1$/);
     expect(lens_grid_chart(reading({}))).toBeUndefined();
   });
 });
