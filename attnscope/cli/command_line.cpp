@@ -83,8 +83,13 @@ void add_positional(Given& given, const Command& command, const std::string& wor
     return add_typed(given, parameter, word);
   }
   for (const Parameter& parameter : command.parameters) {
-    const bool several = parameter.type == ParameterType::models;
-    if (!parameter.positional || (given.contains(parameter.name) && !several)) continue;
+    if (!parameter.positional) continue;
+    const auto earlier = given.find(parameter.name);
+    if (earlier != given.end() && parameter.type == ParameterType::text) {
+      std::get<std::string>(earlier->second) += " " + word;
+      return;
+    }
+    if (earlier != given.end() && parameter.type != ParameterType::models) continue;
     return add_typed(given, parameter, word);
   }
   refuse(word, "unexpected argument (see attnscope " + command.name + " --help)");

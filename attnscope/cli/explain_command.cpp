@@ -1,9 +1,6 @@
-// `explain`: fields, options and terms, by name or by search.
-#include <algorithm>
-#include <array>
+// `explain`: describes a field, or lists what fits the words of a query.
 #include <cctype>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +8,7 @@
 #include "attnscope/base/text.h"
 #include "attnscope/cli/command_line.h"
 #include "attnscope/cli/own_commands.h"
-#include "attnscope/cli/terms.h"
-#include "attnscope/features/all_commands.h"
+#include "attnscope/cli/search.h"
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/rows/explain.h"
 #include "attnscope/rows/field.h"
@@ -23,158 +19,26 @@ namespace {
 
 using enum ParameterType;
 
-// Search: from words of the field to commands, options and fields.
-
-/// A command, an option, a field or a term of the glossary that fits a query.
-struct SearchHit {
-  std::string name;     // "sink_mass", "ablate --receiver"
-  std::string meaning;  // one line
-  int score = 0;        // above 0; the best hits come first
-};
-
-/// Score of a name that equals the query; terms of the glossary score above it.
-constexpr int kExactScore = 100;
-
-/// Lower case, words separated by one space, without a plural s: "attention sink".
-std::string normalized(std::string_view text) {
-  std::vector<std::string> words(1);
-  for (const char each : text) {
-    const auto byte = static_cast<unsigned char>(each);
-    if (std::isalnum(byte) != 0 || byte >= 0x80 || each == '%') {
-      words.back() += static_cast<char>(std::tolower(byte));
-    } else if (!words.back().empty()) {
-      words.emplace_back();
-    }
-  }
-  std::erase_if(words, [](const std::string& word) {
-    constexpr std::array<std::string_view, 9> kSkipped = {"",   "a",  "and", "for", "in",
-                                                          "of", "on", "the", "to"};
-    return std::ranges::find(kSkipped, word) != kSkipped.end();
-  });
-  for (std::string& word : words) {
-    if (word.size() > 3 && word.ends_with('s') && !word.ends_with("ss")) word.pop_back();
-  }
-  return join(words, " ");
+void write_hits(const SearchResult& found, std::ostream& out) {
+  if (!found.unknown.empty())
+    out << "no entry for: " << join(found.unknown, ", ") << ". Entries for the other words:\n";
+  else if (!found.complete)
+    out << "no entry has all of these words. The closest ones:\n";
+  for (const SearchHit& hit : found.hits) out << hit.name << "\n  " << hit.meaning << '\n';
 }
 
-bool has_phrase(std::string_view text, std::string_view phrase) {
-  return (" " + std::string(text) + " ").find(" " + std::string(phrase) + " ") != std::string::npos;
-}
-
-/// Score of an entry with all words of the query, in any order.
-constexpr int kAllWords = 20;
-
-/// How well a name and its meaning fit; 0: not at all. Entries that lack words of the query score
-/// below kAllWords, by the share of words that they have, which is at least a half.
-int score_of(const std::string& query, std::string_view name, std::string_view meaning) {
-  const std::string own = normalized(name), text = normalized(meaning);
-  if (own == query) return kExactScore;
-  if (has_phrase(own, query)) return 60;
-  if (has_phrase(text, query)) return 40;
-  const std::vector<std::string> words = split(query, ' ');
-  const std::string all = own + " " + text;
-  const auto found =
-      std::ranges::count_if(words, [&](const std::string& word) { return has_phrase(all, word); });
-  const auto share = static_cast<int>(kAllWords * found / std::ssize(words));
-  return 2 * share >= kAllWords ? share : 0;
-}
-
-class Search {
- public:
-  explicit Search(std::string_view query)
-      : query_(normalized(query)), is_name_(query.find(' ') == std::string_view::npos) {}
-
-  void add(std::string name, std::string_view meaning, int score) {
-    if (score == 0 || !seen_.insert(name).second) return;
-    hits_.push_back({.name = std::move(name), .meaning = std::string(meaning), .score = score});
-  }
-
-  void add_terms() {
-    for (const Term& term : kTerms) {
-      int best = 0;
-      for (const std::string& name : split(std::string(term.names), ';')) {
-        best = std::max(best, score_of(query_, name, term.meaning));
-      }
-      std::string all(term.names);
-      std::ranges::replace(all, ';', ' ');
-      best = std::max(best, std::min(kAllWords, score_of(query_, all, term.meaning)));
-      // What the glossary names answers a question better than a text that holds the same words.
-      add(std::string(term.use), term.meaning, best == 0 ? 0 : best + 5);
-    }
-  }
-
-  void add_commands() {
-    for (const Command& command : commands()) {
-      add(command.name, command.summary, score_of(query_, command.name, command.summary));
-      const SpellParameter spell = spelling(command);
-      for (const Parameter& parameter : command.parameters) {
-        const std::string help = spell_parameters(full_help(parameter), spell);
-        const std::string option = spell(parameter.name);
-        // Most options are those of several commands: each is shown once, of its first.
-        if (!options_.insert(option + help).second) continue;
-        // Fields come before options that fit as well.
-        const int score = score_of(query_, parameter.name, help);
-        add(command.name + " " + option, help,
-            score > kAllWords ? std::max(kAllWords, score * 9 / 10) : score);
-      }
-    }
-  }
-
-  void add_fields() {
-    for (const FieldLocation& location : field_locations()) {
-      const Field& field = *location.field;
-      const std::string text = std::string(field.meaning) + " " + std::string(field.heading);
-      const std::string of =
-          location.kind == nullptr ? "all reports" : std::string(location.kind->command);
-      add(std::string(field.name), std::string(field.meaning) + " [field of " + of + "]",
-          score_of(query_, field.name, text));
-    }
-  }
-
-  std::vector<SearchHit> best(std::size_t most) {
-    std::ranges::stable_sort(hits_, std::greater(), &SearchHit::score);
-    // Entries that lack a word of the query are shown only if no entry has all words. A mistyped
-    // name is not a list of words.
-    if (is_name_ || (!hits_.empty() && hits_.front().score >= kAllWords)) {
-      std::erase_if(hits_, [](const SearchHit& hit) { return hit.score < kAllWords; });
-    }
-    hits_.resize(std::min(hits_.size(), most));
-    return std::move(hits_);
-  }
-
- private:
-  std::string query_;
-  bool is_name_ = false;
-  std::set<std::string> seen_, options_;
-  std::vector<SearchHit> hits_;
-};
-
-/// The best hits of a query such as "path patching", at most `most`. Case, hyphens, underscores and
-/// a plural s do not matter. Empty if nothing fits.
-std::vector<SearchHit> search_help(std::string_view query, std::size_t most) {
-  if (normalized(query).empty()) return {};
-  Search search(query);
-  search.add_terms();
-  search.add_commands();
-  search.add_fields();
-  return search.best(most);
-}
-
-void write_hits(const std::vector<SearchHit>& hits, std::ostream& out) {
-  for (const SearchHit& hit : hits) out << hit.name << "\n  " << hit.meaning << '\n';
-}
-
-void write_hits_json(const std::vector<SearchHit>& hits, std::ostream& out) {
+void write_hits_json(const SearchResult& found, std::ostream& out) {
   using nlohmann::ordered_json;
   ordered_json matches = ordered_json::array();
-  for (const SearchHit& hit : hits)
+  for (const SearchHit& hit : found.hits)
     matches.push_back({{"name", hit.name}, {"meaning", hit.meaning}});
-  out << ordered_json{{"schema", kSchema}, {"matches", matches}}.dump(1) << '\n';
+  out << ordered_json{{"schema", kSchema},
+                      {"unknown", found.unknown},
+                      {"complete", found.complete},
+                      {"matches", matches}}
+             .dump(1)
+      << '\n';
 }
-
-// The command.
-
-constexpr std::size_t kMostHits = 10;
 
 /// "effective rank" is the field effective_rank, too.
 std::string field_name(std::string text) {
@@ -191,8 +55,8 @@ std::string field_name(std::string text) {
 /// --perplexity".
 void write_related(std::string_view field, std::ostream& out) {
   std::vector<std::string> related;
-  for (const SearchHit& hit : search_help(field, kMostHits)) {
-    if (hit.score > kExactScore && hit.name != field) related.push_back(hit.name);
+  for (const SearchHit& hit : search_help(field).hits) {
+    if (hit.is_term && hit.is_exact && hit.field != field) related.push_back(hit.name);
   }
   if (!related.empty()) out << "see also: " << join(related, "; ") << '\n';
 }
@@ -209,8 +73,8 @@ void print_explanation(const Arguments& arguments, const Session&, std::ostream&
     return;
   }
   if (!field.empty() && find_fields(field).empty()) {
-    const std::vector<SearchHit> hits = search_help(field, kMostHits);
-    if (!hits.empty()) return json ? write_hits_json(hits, out) : write_hits(hits, out);
+    const SearchResult found = search_help(field);
+    if (!found.hits.empty()) return json ? write_hits_json(found, out) : write_hits(found, out);
   }
   if (json) return write_explanation_json(field, out);
   write_explanation(field, spelling(explain_command()), out);
@@ -230,7 +94,8 @@ Command explain_command() {
       .parameters = {{.name = "field",
                       .type = text,
                       .help =
-                          "field of a report, or words to search for (default: list all fields)",
+                          "field of a report, or words to search for in commands, options, fields "
+                          "and terms (default: list all fields)",
                       .positional = true,
                       .metavariable = "TERM"},
                      {.name = "format",

@@ -47,7 +47,11 @@ std::string positionals_of(const Command& command) {
   std::string words;
   for (const Parameter& parameter : command.parameters) {
     if (!parameter.positional) continue;
-    const std::string dots = parameter.type == ParameterType::models ? "..." : "";
+    const bool several =
+        parameter.type == ParameterType::models || parameter.type == ParameterType::text;
+    // "BASE FINETUNED" names each of them.
+    const bool each_named = parameter.metavariable.find(' ') != std::string::npos;
+    const std::string dots = several && !each_named ? "..." : "";
     const bool needed = !parameter.missing.empty() && parameter.not_needed_with.empty();
     words +=
         needed ? " " + parameter.metavariable + dots : " [" + parameter.metavariable + dots + "]";

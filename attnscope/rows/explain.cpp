@@ -96,10 +96,10 @@ std::vector<FieldLocation> places_of(std::string_view name) {
   std::vector<std::string> names;
   for (const FieldLocation& location : field_locations()) names.emplace_back(location.field->name);
   throw Error(ErrorKind::usage,
-              ErrorParts{.parameter = "field",
-                         .problem = fmt::format("no field, option or term matches '{}'{}", name,
-                                                suggestion(name, names)),
-                         .hint = "omit the name to list all fields"});
+              ErrorParts{.place = std::string(name),
+                         .problem = "no command, option, field or term has this name" +
+                                    suggestion(name, names),
+                         .hint = "see attnscope --help for the commands"});
 }
 
 /// Writes a description once, with all places where it applies.

@@ -56,6 +56,23 @@ constexpr Task kTasks[] = {
     {"d_model n_heads", "info MODEL"},
     {"dump W_O to numpy", "matrix MODEL"},
     {"zero ablation", "--ablation zero"},
+    {"effective rank of W_Q", "effective_rank"},
+    {"stable rank of W_OV", "spectrum MODEL --matrix"},
+    {"prune heads", "plan MODEL --method heads"},
+    {"convert MHA to GQA", "plan MODEL --method kv-heads"},
+    {"convert to MLA", "plan MODEL --method mla"},
+    {"tuned lens", "not supported"},
+    {"attribution patching", "not supported"},
+    {"int8 quantization error", "not supported"},
+    {"CKA between heads", "not supported"},
+    {"tokenize a prompt", "predict MODEL --text"},
+    {"name mover heads", "predict MODEL --attribution"},
+    {"center_writing_weights", "circuits MODEL --fold-norm=centered"},
+    {"download from hub", "spectrum ORG/NAME@REVISION"},
+    {"server port", "serve --port"},
+    {"residual stream norm", "predict MODEL --text TEXT --save"},
+    {"limit memory", "--memory"},
+    {"checkpoint trajectory", "spectrum ORG/NAME@step*"},
 };
 
 class ExplainSearch : public ::testing::TestWithParam<Task> {};
@@ -79,6 +96,18 @@ INSTANTIATE_TEST_SUITE_P(Tasks, ExplainSearch, ::testing::ValuesIn(kTasks));
 TEST(CliExplainSearch, IgnoresCaseHyphensAndPlurals) {
   const std::string one = output_of({"explain", "induction head"});
   EXPECT_EQ(output_of({"explain", "Induction-Heads"}), one);
+}
+
+TEST(CliExplainSearch, JoinsWords) {
+  EXPECT_EQ(output_of({"explain", "induction", "head"}), output_of({"explain", "induction head"}));
+}
+
+TEST(CliExplainSearch, NamesTheWordsThatHaveNoEntry) {
+  const std::string text = output_of({"explain", "attention xyzzy"});
+  EXPECT_TRUE(text.starts_with("no entry for: xyzzy. Entries for the other words:\n")) << text;
+  EXPECT_LE(lines_of(text).size(), 10u) << text;
+  const json hits = json::parse(output_of({"explain", "attention xyzzy", "--format", "json"}));
+  EXPECT_EQ(hits["unknown"], json::array({"xyzzy"}));
 }
 
 TEST(CliExplainSearch, HitsCanBeJson) {

@@ -87,7 +87,7 @@ Parameters ablate_parameters() {
                    "value inputs, one at a time; L5H3.k: only the key input",
            .metavariable = "HEAD"},
           prompts_parameter("activation patching: measure how each component changes the logit "
-                            "difference, for clean and corrupted prompts in a JSON Lines file")};
+                            "difference of clean and corrupted prompts")};
 }
 
 }  // namespace

@@ -105,6 +105,12 @@ void run_diff_command(const Arguments& arguments, const Session& session, RowSin
   run_diff(models[0], models[1], request, session.context, sink);
 }
 
+Parameters compared_models() {
+  Parameters parameters = remote_model_parameters();
+  parameters.front().metavariable = "BASE FINETUNED";
+  return parameters;
+}
+
 Parameters diff_parameters() {
   return {{.name = "matrix",
            .type = roles,
@@ -153,8 +159,8 @@ Command diff_command() {
                         {"lora", "adapter"},
                         {"lora_energy", "0.99"}},
                        {{"models", "BASE"}, {"models", "ADAPTER"}, {"matrix", "q,v"}}},
-          .parameters = joined({remote_model_parameters(), diff_parameters(), run_parameters(),
-                                output_parameters()}),
+          .parameters =
+              joined({compared_models(), diff_parameters(), run_parameters(), output_parameters()}),
           .exclusions = {{"rank", {"lora_energy"}, "sets one rank for all matrices"}},
           .run = run_diff_command};
 }

@@ -132,9 +132,7 @@ Command lens_command() {
              .least = 1,
              .most = 1000,
              .default_text = "1"},
-            prompts_parameter(
-                "report how much each state prefers the correct answer, for prompts in a JSON "
-                "Lines file")},
+            prompts_parameter("report how much each state prefers the correct answer to prompts")},
            run_parameters(),
            {store_parameter()},
            output_parameters()}),

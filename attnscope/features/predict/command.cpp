@@ -300,7 +300,7 @@ Parameters predict_parameters() {
        .help = "attribute the logit difference between {token} and this other token (text or id)",
        .metavariable = "TOKEN"},
       prompts_parameter("with {attribution}: attribute the logit difference between the correct "
-                        "and the incorrect answer, for prompts in a JSON Lines file"),
+                        "and the incorrect answer to prompts"),
       {.name = "target_file",
        .type = file,
        .group = OptionGroup::input,

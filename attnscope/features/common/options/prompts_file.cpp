@@ -136,11 +136,11 @@ AnsweredPrompts prompts_of(const std::vector<PromptLine>& lines, PromptTokenizer
 
 }  // namespace
 
-Parameter prompts_parameter(std::string help, OptionGroup group) {
+Parameter prompts_parameter(const std::string& help, OptionGroup group) {
   return {.name = "prompts",
           .type = ParameterType::file,
           .group = group,
-          .help = std::move(help),
+          .help = help + ": a JSON Lines file with the keys clean, corrupted, correct, incorrect",
           .metavariable = "FILE"};
 }
 

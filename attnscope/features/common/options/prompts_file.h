@@ -12,7 +12,8 @@
 
 namespace attnscope {
 
-Parameter prompts_parameter(std::string help, OptionGroup group = OptionGroup::mode);
+/// `help`: what is measured for the prompts; the format of the file is added.
+Parameter prompts_parameter(const std::string& help, OptionGroup group = OptionGroup::mode);
 /// Excludes other input texts and the options in `of_command`.
 Exclusion prompts_exclusion(const std::vector<std::string>& of_command);
 
