@@ -51,14 +51,13 @@ std::string field_name(std::string text) {
   return find_fields(name).empty() ? text : name;
 }
 
-/// Terms of the glossary that a field's name also stands for: "see also: predict MODEL
-/// --perplexity".
-void write_related(std::string_view field, std::ostream& out) {
-  std::vector<std::string> related;
-  for (const SearchHit& hit : search_help(field).hits) {
-    if (hit.is_term && hit.is_exact && hit.field != field) related.push_back(hit.name);
-  }
-  if (!related.empty()) out << "see also: " << join(related, "; ") << '\n';
+/// What the glossary has under the name of a field: "predict MODEL --perplexity".
+std::vector<SearchHit> terms_of(std::string_view field) {
+  std::vector<SearchHit> terms = search_help(field).hits;
+  std::erase_if(terms, [&](const SearchHit& hit) {
+    return !hit.is_term || !hit.is_exact || hit.field == field;
+  });
+  return terms;
 }
 
 void print_explanation(const Arguments& arguments, const Session&, std::ostream& out) {
@@ -77,8 +76,9 @@ void print_explanation(const Arguments& arguments, const Session&, std::ostream&
     if (!found.hits.empty()) return json ? write_hits_json(found, out) : write_hits(found, out);
   }
   if (json) return write_explanation_json(field, out);
+  // People who type the name of an analysis look for its command.
+  if (!field.empty()) write_hits({.hits = terms_of(field), .complete = true}, out);
   write_explanation(field, spelling(explain_command()), out);
-  if (!field.empty()) write_related(field, out);
 }
 
 }  // namespace

@@ -21,11 +21,11 @@ constexpr std::size_t kMostPartialHits = 4;  // entries that lack a word of the 
 
 /// Words of questions; a query such as "convert MHA to GQA" is about the other ones. W is part of
 /// names of matrices, such as W_OV.
-constexpr std::array<std::string_view, 34> kCommonWords = {
-    "a",       "an",    "and",  "are",  "between", "by",    "compute", "convert", "do",
-    "for",     "from",  "find", "get",  "how",     "i",     "in",      "is",      "me",
-    "measure", "model", "my",   "of",   "on",      "or",    "show",    "the",     "to",
-    "use",     "using", "w",    "what", "where",   "which", "with"};
+constexpr std::array<std::string_view, 36> kCommonWords = {
+    "a",       "an",    "and",  "are",   "between", "by",   "compute", "convert", "do",
+    "for",     "from",  "find", "get",   "how",     "i",    "in",      "is",      "me",
+    "measure", "model", "my",   "of",    "on",      "or",   "per",     "run",     "show",
+    "the",     "to",    "use",  "using", "w",       "what", "where",   "which",   "with"};
 
 /// Removes the ending of a word, so that prune, pruned and pruning are equal. Both sides of every
 /// comparison go through here: the result need not be a word.

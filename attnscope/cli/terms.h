@@ -14,8 +14,11 @@ struct Term {
 
 inline constexpr std::array kTerms = {
     // Weights.
-    Term{"singular values; svd; spectrum", "spectrum MODEL --values",
-         "Singular values of every weight matrix, per layer and head."},
+    Term{"singular values; svd; spectrum; singular values of a head; singular values of qk circuit",
+         "spectrum MODEL --values",
+         "Singular values of every weight matrix. With --matrix qk,ov --per-head: of the circuits "
+         "of "
+         "each head."},
     Term{"effective rank; entropy rank; roy and vetterli", "effective_rank",
          "exp of the entropy of the normalized singular values (Roy & Vetterli 2007)."},
     Term{"energy rank; explained variance; intrinsic rank; components for 90% of the variance",
@@ -33,7 +36,9 @@ inline constexpr std::array kTerms = {
          "Cosine similarity between the weight vectors of heads."},
     Term{"subspace overlap; principal angles", "similarity MODEL --overlap",
          "Overlap of the row spaces of heads."},
-    Term{"lora; lora adapter; fine-tuning; task vector; weight difference; delta w",
+    Term{"lora; lora adapter; peft adapter; load an adapter; fine-tuning; task vector; weight "
+         "difference; "
+         "delta w; intruder dimension",
          "diff BASE FINETUNED", "Rank and norm of the weight change of a fine-tuned model."},
     Term{"lora extraction; svd of the difference; save as lora", "diff BASE FINETUNED --lora DIR",
          "Write the weight difference as a LoRA adapter."},
@@ -60,8 +65,8 @@ inline constexpr std::array kTerms = {
     // Attention on text.
     Term{"attention pattern; attention map; attention weights; visualize attention",
          "attention MODEL --text TEXT --heatmap L0H2", "The attention pattern of one head."},
-    Term{"save attention maps; export attention", "attention MODEL --text TEXT --maps FILE",
-         "Write attention maps to a .safetensors file."},
+    Term{"save attention maps; export attention; save attention pattern; attention npz",
+         "attention MODEL --text TEXT --maps FILE", "Write attention maps to a .safetensors file."},
     Term{"attention sink; first token attention; bos attention; no-op head", "sink_mass",
          "Mean attention to the first token. uniform_sink_mass: the value for uniform attention."},
     Term{"learned sink; sink logit; attention to nothing", "learned_sink_mass",
@@ -91,11 +96,14 @@ inline constexpr std::array kTerms = {
          "predict MODEL --text \"... [MASK] ...\"", "Most likely tokens for each mask."},
     Term{"image classification; zero-shot classification", "predict MODEL --image FILE",
          "Most likely labels of an image. CLIP: most likely of the given texts."},
-    Term{"perplexity; cross-entropy loss; language modeling loss; sliding window perplexity; "
+    Term{"perplexity; perplexity of a text file; cross-entropy loss; language modeling loss; "
+         "surprisal; per-token loss; sliding window perplexity; "
          "strided "
          "perplexity",
          "predict MODEL --text-file FILE --perplexity",
-         "Perplexity of a text; --stride N sets the step of a sliding window."},
+         "Perplexity and mean loss of a text; --stride N sets the step of a sliding window. The "
+         "loss of "
+         "each token is not reported."},
     Term{"direct logit attribution; dla; logit difference; name mover head; ioi; indirect object "
          "identification",
          "predict MODEL --attribution",
@@ -136,7 +144,7 @@ inline constexpr std::array kTerms = {
          "Remove whole layers."},
     Term{"head pruning; prune heads; remove heads; head removal", "plan MODEL --method heads",
          "Remove attention heads."},
-    Term{"low-rank factorization; low-rank approximation; svd-llm; truncated svd",
+    Term{"low-rank factorization; low-rank approximation; svd-llm; truncated svd; laser",
          "plan MODEL --method low-rank", "Replace weight matrices by low-rank factors."},
     Term{"kv cache; kv cache compression; grouped-query attention; gqa; mha to gqa; merge kv heads",
          "plan MODEL --method kv-heads --kv-bytes 0.5", "Merge KV heads to shrink the KV cache."},
@@ -157,7 +165,7 @@ inline constexpr std::array kTerms = {
          "Whether positions are rotary. Forward passes apply the RoPE scaling of config.json."},
     Term{"sliding window attention; local attention; attention window", "info MODEL",
          "Which layers have a window. attention MODEL applies it as the model does."},
-    Term{"mixture of experts; moe; expert load; load balancing; router",
+    Term{"mixture of experts; moe; expert load; load balancing; router; expert similarity",
          "experts MODEL --text-file FILE", "Expert load, co-activation and router entropy."},
     Term{"parameters; model size; architecture; config; d_model; n_heads; d_head; d_mlp; n_ctx; "
          "weight "
@@ -168,7 +176,8 @@ inline constexpr std::array kTerms = {
     Term{"extract a weight matrix; w_q; w_k; w_v; w_o; numpy; dump weights",
          "matrix MODEL --layer 0 --matrix q -o q.npy",
          "One weight matrix in canonical orientation."},
-    Term{"html report; dashboard", "report MODEL", "A self-contained HTML report."},
+    Term{"html report; dashboard; interactive visualization; visualization html", "report MODEL",
+         "A self-contained HTML report."},
     Term{"interactive; live; browser; server", "serve MODEL", "The report as a live page."},
     Term{"cache results; cache results between runs; resume; sqlite; database", "--store FILE",
          "Cache computed rows in a SQLite file and reuse them."},
@@ -179,9 +188,24 @@ inline constexpr std::array kTerms = {
          "gradients: not supported",
          "attnscope computes no gradients. ablate MODEL --prompts FILE patches each component "
          "exactly."},
-    Term{"quantization; quantize; int8; int4; gptq; awq",
+    Term{"quantization; quantize; int8; int4; nf4; gptq; awq; bitsandbytes",
          "quantization: not supported as a compression method",
          "Quantized checkpoints can be analyzed. plan compares other compression methods."},
+    Term{"expert pruning; expert merging; merge similar experts; prune experts",
+         "plan MODEL --method experts", "Remove routed experts."},
+    Term{"gpu; cuda; mps; bf16 compute", "GPU: not supported",
+         "Commands compute on the CPU, in float32 or float64. --threads and --memory limit what "
+         "they "
+         "use."},
+    Term{"power law; weightwatcher; tail exponent; heavy-tailed self-regularization; alpha",
+         "power-law fits: not supported",
+         "spectrum MODEL --values writes the singular values that such fits start from."},
+    Term{"sparsity; unstructured pruning; magnitude pruning; wanda; sparsegpt; 2:4 sparsity",
+         "unstructured pruning: not supported",
+         "plan MODEL compares structured methods: heads, KV heads, neurons, layers, ranks."},
+    Term{"exit code; exit status; threshold in ci", "exit codes of all commands",
+         "0: success; 2: wrong usage; 3: a file cannot be read or written; 4: wrong format; 5: "
+         "unsupported; 6: a result is not finite. No command compares results with a threshold."},
     Term{"cka; centered kernel alignment", "CKA: not supported",
          "similarity MODEL compares weights; its --overlap compares the row spaces of heads."},
     Term{"sparse autoencoder; sae; transcoder; crosscoder; dictionary learning",
