@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 36> kCommonWords = {
     "measure", "model", "my",   "of",    "on",      "or",   "per",     "run",     "show",
     "the",     "to",    "use",  "using", "w",       "what", "where",   "which",   "with"};
 
-/// Removes the ending of a word, so that prune, pruned and pruning are equal. Both sides of every
+/// Removes the suffix of a word, so that prune, pruned and pruning are equal. Both sides of every
 /// comparison go through here: the result need not be a word.
 std::string stem(std::string word) {
   constexpr std::array<std::string_view, 13> kEndings = {
