@@ -962,7 +962,8 @@ def predict(
       after the text
     - against: attribute the logit difference between token and this other token (text or id)
     - prompts: with attribution: attribute the logit difference between the correct and the
-      incorrect answer, for prompts in a JSON Lines file
+      incorrect answer to prompts: a JSON Lines file with the keys clean, corrupted, correct,
+      incorrect
     - target_file: with perplexity: target texts, one per line of text_file
     - save: save tokens, attentions, hidden states and logits to this .safetensors file
     - threads: number of threads; never changes results (default: all cores)
@@ -1075,8 +1076,8 @@ def lens(
       or resid_pre,resid_mid (default: resid_pre)
     - grid: report the prediction of each state at each token of one text
     - top: with grid: number of most likely tokens to list (default: 1)
-    - prompts: report how much each state prefers the correct answer, for prompts in a JSON Lines
-      file
+    - prompts: report how much each state prefers the correct answer to prompts: a JSON Lines file
+      with the keys clean, corrupted, correct, incorrect
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
@@ -1198,8 +1199,8 @@ def ablate(
       random tokens repeated twice
     - receiver: with induction: ablate the direct paths into this head's query, key and value
       inputs, one at a time; L5H3.k: only the key input
-    - prompts: activation patching: measure how each component changes the logit difference, for
-      clean and corrupted prompts in a JSON Lines file
+    - prompts: activation patching: measure how each component changes the logit difference of clean
+      and corrupted prompts: a JSON Lines file with the keys clean, corrupted, correct, incorrect
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
@@ -2131,7 +2132,8 @@ class ModelCommands:
           after the text
         - against: attribute the logit difference between token and this other token (text or id)
         - prompts: with attribution: attribute the logit difference between the correct and the
-          incorrect answer, for prompts in a JSON Lines file
+          incorrect answer to prompts: a JSON Lines file with the keys clean, corrupted, correct,
+          incorrect
         - target_file: with perplexity: target texts, one per line of text_file
         - save: save tokens, attentions, hidden states and logits to this .safetensors file
         - threads: number of threads; never changes results (default: all cores)
@@ -2195,8 +2197,8 @@ class ModelCommands:
           resid_pre or resid_pre,resid_mid (default: resid_pre)
         - grid: report the prediction of each state at each token of one text
         - top: with grid: number of most likely tokens to list (default: 1)
-        - prompts: report how much each state prefers the correct answer, for prompts in a JSON
-          Lines file
+        - prompts: report how much each state prefers the correct answer to prompts: a JSON Lines
+          file with the keys clean, corrupted, correct, incorrect
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
@@ -2268,8 +2270,9 @@ class ModelCommands:
           random tokens repeated twice
         - receiver: with induction: ablate the direct paths into this head's query, key and value
           inputs, one at a time; L5H3.k: only the key input
-        - prompts: activation patching: measure how each component changes the logit difference, for
-          clean and corrupted prompts in a JSON Lines file
+        - prompts: activation patching: measure how each component changes the logit difference of
+          clean and corrupted prompts: a JSON Lines file with the keys clean, corrupted, correct,
+          incorrect
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
