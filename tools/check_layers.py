@@ -22,6 +22,7 @@ MAY_INCLUDE = {
     "rows": {"base", "tensor"},
     "hub": {"base", "tensor", "checkpoint"},
     "model": {"base", "tensor", "checkpoint"},
+    "adapters": {"base", "tensor", "checkpoint", "model", "numerics"},
     "inputs": {"base", "tensor", "checkpoint"},
     "numerics": {"base", "tensor"},
     "forward": {"base", "tensor", "checkpoint", "model", "inputs", "numerics"},

@@ -260,6 +260,23 @@ void Checkpoint::compose_quantized(std::string_view method, std::string_view con
   replace_tensors(composed_tensors(*this, method, config, config_file));
 }
 
+void Checkpoint::use_config(std::string text) {
+  const std::string place =
+      folder_.has("config.json") ? folder_.place_of("config.json") : main_file_.string();
+  config_ = std::move(text);
+  folder_.bring_text(
+      "config.json", [text = *config_] { return text; }, place);
+}
+
+void Checkpoint::take_files(Checkpoint adapter,
+                            std::vector<std::shared_ptr<const std::vector<std::byte>>> memory) {
+  for (MappedFile& file : adapter.files_) files_.push_back(std::move(file));
+  memory_.insert(memory_.end(), adapter.memory_.begin(), adapter.memory_.end());
+  memory_.insert(memory_.end(), memory.begin(), memory.end());
+  warnings_.insert(warnings_.end(), adapter.warnings_.begin(), adapter.warnings_.end());
+  adapter_folder_ = std::move(adapter.folder_);
+}
+
 void Checkpoint::replace_tensors(std::vector<CheckpointTensor> tensors) {
   tensors_ = std::move(tensors);
   index_tensors();

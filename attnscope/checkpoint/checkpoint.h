@@ -56,6 +56,17 @@ class Checkpoint {
   /// Replaces the list of tensors. Their bytes must lie in the checkpoint's files.
   void replace_tensors(std::vector<CheckpointTensor> tensors);
 
+  /// Replaces the text of the config.json that describes the model.
+  void use_config(std::string text);
+
+  /// Adds the files of a PEFT adapter after the own files, and bytes, for tensors that refer to
+  /// them.
+  void take_files(Checkpoint adapter,
+                  std::vector<std::shared_ptr<const std::vector<std::byte>>> memory);
+
+  /// The folder of an adapter whose files were added.
+  const std::optional<CheckpointFolder>& adapter_folder() const { return adapter_folder_; }
+
   /// Sorted by file, then by position in the file. Aliases are not listed.
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
 
@@ -132,6 +143,7 @@ class Checkpoint {
   void index_tensors();
 
   CheckpointFolder folder_;
+  std::optional<CheckpointFolder> adapter_folder_;
   std::filesystem::path main_file_;
   std::vector<MappedFile> files_;
   std::vector<CheckpointTensor> tensors_;

@@ -253,8 +253,12 @@ std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::st
 
 std::vector<fs::path> paths_of(const Checkpoint& checkpoint) {
   const CheckpointFolder& folder = checkpoint.folder();
-  if (folder.is_remote()) return {};
-  std::vector<fs::path> paths = {checkpoint.main_file()};
+  std::vector<fs::path> paths;
+  if (const auto& adapter = checkpoint.adapter_folder(); adapter && !adapter->is_remote()) {
+    paths.push_back(adapter->path() / "adapter_config.json");
+  }
+  if (folder.is_remote()) return paths;
+  paths.push_back(checkpoint.main_file());
   for (const MappedFile& file : checkpoint.files()) paths.push_back(file.path());
   for (const std::string& shard : shards_of(folder, checkpoint.main_file().filename().string())) {
     paths.push_back(folder.path() / shard);

@@ -69,6 +69,17 @@ class Model {
                                         const std::optional<std::filesystem::path>& layout,
                                         std::string name);
 
+  /// The same for a checkpoint that stays with the caller, who may change it when no model refers to
+  /// it anymore.
+  static std::vector<Model> open_stacks(const std::shared_ptr<Checkpoint>& checkpoint,
+                                        const std::optional<std::filesystem::path>& layout,
+                                        std::string name);
+
+  /// Opens a checkpoint again whose tensors were changed after open_stacks().
+  static std::vector<Model> reopen_stacks(std::shared_ptr<const Checkpoint> checkpoint,
+                                          const std::optional<std::filesystem::path>& layout,
+                                          std::string name);
+
   /// Opens one stack of the model, or the model itself if `stack` is empty. Throws Error(format) if
   /// the files do not contain that stack.
   static Model open_stack(Checkpoint checkpoint, const std::string& name, std::string_view stack);
@@ -150,6 +161,10 @@ class Model {
  private:
   bool has_circuits() const;
   bool has_mla_keys() const;
+  static std::vector<Model> stacks_of(std::shared_ptr<const Checkpoint> shared,
+                                      std::vector<ModelSpec> specs,
+                                      const std::optional<std::filesystem::path>& layout,
+                                      std::string name);
   static void share_out(std::vector<Model>& stacks);
   void choose_prefix();
   ErrorParts wrong_shape(const CheckpointTensor& tensor, const Shape& expected,

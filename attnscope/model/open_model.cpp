@@ -106,13 +106,29 @@ bool holds(const Checkpoint& checkpoint, const ModelSpec& spec) {
 
 std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional<fs::path>& layout,
                                       std::string name) {
-  std::vector<ModelSpec> specs = specs_of(checkpoint, layout);
+  return open_stacks(std::make_shared<Checkpoint>(std::move(checkpoint)), layout, std::move(name));
+}
+
+std::vector<Model> Model::open_stacks(const std::shared_ptr<Checkpoint>& checkpoint,
+                                      const std::optional<fs::path>& layout, std::string name) {
+  const std::vector<ModelSpec> specs = specs_of(*checkpoint, layout);
   const ModelSpec& first = specs.front();
-  checkpoint.compose_quantized(first.quantization.method, first.quantization.config, first.source);
+  checkpoint->compose_quantized(first.quantization.method, first.quantization.config, first.source);
   if (has_head_tensors(first.architecture)) {
-    checkpoint.replace_tensors(with_heads_joined(checkpoint, first));
+    checkpoint->replace_tensors(with_heads_joined(*checkpoint, first));
   }
-  const auto shared = std::make_shared<const Checkpoint>(std::move(checkpoint));
+  return stacks_of(checkpoint, specs, layout, std::move(name));
+}
+
+std::vector<Model> Model::reopen_stacks(std::shared_ptr<const Checkpoint> checkpoint,
+                                        const std::optional<fs::path>& layout, std::string name) {
+  std::vector<ModelSpec> specs = specs_of(*checkpoint, layout);
+  return stacks_of(std::move(checkpoint), std::move(specs), layout, std::move(name));
+}
+
+std::vector<Model> Model::stacks_of(std::shared_ptr<const Checkpoint> shared,
+                                    std::vector<ModelSpec> specs,
+                                    const std::optional<fs::path>& layout, std::string name) {
   if (specs.size() > 1) {
     std::vector<ModelSpec> held;
     std::copy_if(specs.begin(), specs.end(), std::back_inserter(held),

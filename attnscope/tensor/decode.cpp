@@ -53,14 +53,15 @@ template <class T>
 void decode_of_source(const TensorView& tensor, std::int64_t first, std::int64_t stride,
                       std::int64_t count, T* out) {
   constexpr std::int64_t kLine = 512;
-  std::array<float, kLine> line;
+  std::array<T, kLine> line;
   const std::int64_t cols = tensor.cols();
   for (std::int64_t done = 0; done < count;) {
     const std::int64_t at = first + done * stride;
     const std::int64_t left_in_row = cols - at % cols;
     const std::int64_t taken =
         stride == 1 ? std::min({left_in_row, count - done, kLine}) : std::int64_t{1};
-    tensor.source->decode(at / cols, at % cols, {line.data(), 1, taken, taken, 1});
+    tensor.source->decode_as(at / cols, at % cols,
+                    MatrixView<T>{line.data(), 1, taken, taken, 1});
     std::copy_n(line.begin(), taken, out + done);
     done += taken;
   }

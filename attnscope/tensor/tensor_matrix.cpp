@@ -56,8 +56,9 @@ std::int64_t rows_below(const TensorMatrix& matrix, std::int64_t row, std::int64
 }
 
 /// Sources decode whole blocks, so a single element costs as much as a block.
+template <class T>
 void decode_source_block(const TensorMatrix& matrix, std::int64_t first_row, std::int64_t first_col,
-                         MatrixView<float> out) {
+                         MatrixView<T> out) {
   const std::int64_t width = matrix.tensor.cols();
   const ValueSource& source = *matrix.tensor.source;
   constexpr std::int64_t kStrip = 256;  // a multiple of the block size of every format
@@ -65,7 +66,7 @@ void decode_source_block(const TensorMatrix& matrix, std::int64_t first_row, std
     const std::int64_t start = matrix.row_start(first_row + row) + first_col * matrix.col_stride;
     if (matrix.col_stride == 1 && start % width + out.cols <= width) {
       const std::int64_t count = rows_below(matrix, first_row + row, out.rows - row);
-      source.decode(start / width, start % width, out.row_block(row, count));
+      source.decode_as(start / width, start % width, out.row_block(row, count));
       row += count;
     } else if (width > 1 && matrix.row_stride > 0 && matrix.row_stride < kStrip &&
                matrix.col_stride == width) {
@@ -76,8 +77,8 @@ void decode_source_block(const TensorMatrix& matrix, std::int64_t first_row, std
       const std::int64_t left_in_source = (width - 1 - start % width) / step + 1;
       const std::int64_t count = std::min(
           {kStrip / step, block - (first_row + row) % block, out.rows - row, left_in_source});
-      Matrix<float> columns(out.cols, (count - 1) * step + 1);
-      source.decode(start / width, start % width, columns.view());
+      Matrix<T> columns(out.cols, (count - 1) * step + 1);
+      source.decode_as(start / width, start % width, columns.view());
       for (std::int64_t at = 0; at < count; ++at) {
         for (std::int64_t col = 0; col < out.cols; ++col) {
           out(row + at, col) = columns(col, at * step);
@@ -88,15 +89,6 @@ void decode_source_block(const TensorMatrix& matrix, std::int64_t first_row, std
       decode_elements(matrix.tensor, start, matrix.col_stride, out.cols, &out(row, 0));
       ++row;
     }
-  }
-}
-
-void decode_source_block(const TensorMatrix& matrix, std::int64_t first_row, std::int64_t first_col,
-                         MatrixView<double> out) {
-  Matrix<float> values(out.rows, out.cols);
-  decode_source_block(matrix, first_row, first_col, values.view());
-  for (std::int64_t row = 0; row < out.rows; ++row) {
-    std::copy_n(&values(row, 0), out.cols, &out(row, 0));
   }
 }
 

@@ -2,6 +2,15 @@
 
 namespace attnscope {
 
+void ValueSource::decode_float64(std::int64_t first_row, std::int64_t first_col,
+                                 MatrixView<double> out) const {
+  Matrix<float> values(out.rows, out.cols);
+  decode(first_row, first_col, values.view());
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    std::copy_n(&values(row, 0), out.cols, &out(row, 0));
+  }
+}
+
 std::vector<std::span<const std::byte>> all_bytes(const TensorView& tensor) {
   if (tensor.source == nullptr) return {tensor.bytes};
   return tensor.source->reads(0, tensor.rows(), 0, tensor.cols());

@@ -33,6 +33,22 @@ class ValueSource {
   virtual std::vector<std::span<const std::byte>> reads(std::int64_t first_row, std::int64_t rows,
                                                         std::int64_t first_col,
                                                         std::int64_t cols) const = 0;
+
+  /// Decodes the same block as float64. Sources that compute in float64 return it unrounded.
+  virtual void decode_float64(std::int64_t first_row, std::int64_t first_col,
+                              MatrixView<double> out) const;
+
+  /// decode() or decode_float64().
+  void decode_as(std::int64_t first_row, std::int64_t first_col, MatrixView<float> out) const {
+    decode(first_row, first_col, out);
+  }
+  void decode_as(std::int64_t first_row, std::int64_t first_col, MatrixView<double> out) const {
+    decode_float64(first_row, first_col, out);
+  }
+
+  /// Returns everything that the values depend on besides the bytes of reads() and the storage
+  /// format. Part of the tensor's hash.
+  virtual std::string parameters() const { return ""; }
 };
 
 using Shape = std::vector<std::int64_t>;

@@ -24,4 +24,8 @@ bool has_adapter(const CheckpointFolder& folder);
 /// "prompt tuning".
 std::string adapter_kind(const nlohmann::json& config);
 
+/// Throws Error(unsupported) for an adapter of a type that cannot be merged into its base, with the
+/// next step. `config`: an adapter_config.json, `file` its name.
+[[noreturn]] void refuse_adapter_type(const nlohmann::json& config, const std::string& file);
+
 }  // namespace attnscope

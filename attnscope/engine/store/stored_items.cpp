@@ -38,7 +38,7 @@ std::string tensor_hash(const Checkpoint& checkpoint, const CheckpointTensor& te
   checkpoint.need(tensor);
   const auto parts = all_bytes(tensor.view);
   if (tensor.view.source == nullptr) return content_hash(parts.front());
-  std::string text = storage_text(tensor.view);
+  std::string text = storage_text(tensor.view) + tensor.view.source->parameters();
   for (const auto part : parts) text += ' ' + content_hash(part);
   return content_hash(text);
 }

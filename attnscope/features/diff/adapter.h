@@ -2,31 +2,15 @@
 // huggingface/peft, tuners/lora/{config,layer}.py, utils/save_and_load.py.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "attnscope/base/matrix_view.h"
 #include "attnscope/base/new_folder.h"
-#include "attnscope/model/model.h"
-#include "attnscope/numerics/compute.h"
 #include "attnscope/tensor/tensor_view.h"
 
 namespace attnscope {
-
-/// A base with an adapter merged into it, and notes for the user.
-struct MergedAdapter {
-  Model model;
-  std::vector<std::string> notes;
-};
-
-/// Merges like PEFT's merge_and_unload(), in float64: W + scale · B A, and every tensor that the
-/// adapter replaces. Throws Error(format) for an incomplete adapter or an adapter of another model.
-/// Throws Error(unsupported) with the name of an option that is not supported.
-MergedAdapter with_adapter(const Model& base, const std::filesystem::path& folder, std::string name,
-                           const Compute& compute);
 
 /// The low-rank change of a module: b (outputs, r) times a (r, inputs).
 struct AdapterModule {

@@ -2,13 +2,10 @@
 #include "attnscope/checkpoint/peft/adapter_files.h"
 #include "attnscope/features/diff/run.h"
 
-#include <filesystem>
-#include <optional>
-
 #include "attnscope/base/error.h"
 #include "attnscope/base/new_folder.h"
-#include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/options/shared_options.h"
+#include "attnscope/features/diff/adapter.h"
 #include "attnscope/features/diff/make_adapter.h"
 #include "attnscope/features/framework/open_models.h"
 
@@ -19,32 +16,7 @@ using enum ParameterType;
 
 constexpr std::int64_t kMaxAdapterRank = 1'000'000;
 
-/// The name of the model with an adapter in rows: its folder, preceded by parent folders if that is
-/// the name of the base.
-std::string name_of_adapter(const std::filesystem::path& given, const std::string& base) {
-  const std::filesystem::path path = std::filesystem::absolute(given).lexically_normal();
-  std::filesystem::path folder = path.has_filename() ? path : path.parent_path();
-  std::string name = folder.filename().string();
-  while (name == base && folder.has_relative_path()) {
-    folder = folder.parent_path();
-    name = folder.filename().string() + '/' + name;
-  }
-  return name;
-}
-
-/// The base model with the adapter merged into it.
-Model merge_adapter(const Model& base, const std::string& path, const Session& session,
-                    RowSink& notes) {
-  std::optional<MergedAdapter> merged;
-  const auto work = [&](const Compute& compute) {
-    merged = with_adapter(base, path, name_of_adapter(path, base.name()), compute);
-  };
-  run_with_all_threads(session.context, work);
-  for (const std::string& note : merged->notes) notes.add_note(verbatim(note));
-  return std::move(merged->model);
-}
-
-/// The base and the fine-tuned model. An adapter is merged into a copy of the base.
+/// The base and the fine-tuned model. Of an adapter alone, the first model is the base.
 std::vector<Model> open_pair(const Arguments& arguments, const Session& session, RowSink& notes) {
   const std::vector<NamedModel> named = named_models(arguments, session);
   if (named.size() != 2) {
@@ -52,21 +24,23 @@ std::vector<Model> open_pair(const Arguments& arguments, const Session& session,
                 {.parameter = "models",
                  .problem = "expected two models: the base, then the fine-tuned model"});
   }
-  const NamedModel& tuned = named.back();
-  const bool is_local = is_folder(tuned) && !tuned.on_hub;
-  const CheckpointFolder folder(tuned.path);
-  const bool is_adapter = is_local && has_adapter(folder);
-  const std::vector<std::string> base = {named.front().text};
-  std::vector<Model> models =
-      open_models(is_adapter ? arguments.with("models", base) : arguments, session);
-  if (models.size() != (is_adapter ? 1u : 2u)) {
+  const NamedModel &base = named.front(), &tuned = named.back();
+  std::vector<std::string> texts = {base.text, tuned.text};
+  if (tuned.base_of_config && !base.adapter) {
+    texts.back() = base.path + "+" + tuned.adapter->path;
+    if (!tuned.stack.empty()) texts.back() += ":" + tuned.stack;
+    if (!base.stack.empty() && tuned.stack.empty()) texts.back() += ":" + base.stack;
+  }
+  std::vector<Model> models = open_models(arguments.with("models", texts), session);
+  if (models.size() != 2) {
     throw Error(ErrorKind::unsupported,
                 {.parameter = "models",
                  .problem = "diff compares one stack at a time: select it with {stack}"});
   }
-  if (is_adapter) {
-    models.push_back(merge_adapter(models.front(), tuned.path, session, notes));
-  } else if (is_local && !adapter_weights(folder).empty() && folder.has(kAdapterConfigName)) {
+  const CheckpointFolder folder(tuned.path);
+  const bool has_both = !tuned.adapter && !tuned.base.on_hub && is_folder(tuned) &&
+                        !adapter_weights(folder).empty() && folder.has(kAdapterConfigName);
+  if (has_both) {
     notes.add_note(verbatim(tuned.path + " contains a model and an adapter; comparing the model"));
   }
   return models;
@@ -158,7 +132,7 @@ Command diff_command() {
                         {"models", "FINETUNED"},
                         {"lora", "adapter"},
                         {"lora_energy", "0.99"}},
-                       {{"models", "BASE"}, {"models", "ADAPTER"}, {"matrix", "q,v"}}},
+                       {{"models", "BASE"}, {"models", "BASE+ADAPTER"}, {"matrix", "q,v"}}},
           .parameters =
               joined({compared_models(), diff_parameters(), run_parameters(), output_parameters()}),
           .exclusions = {{"rank", {"lora_energy"}, "sets one rank for all matrices"}},

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <set>
 
+#include "attnscope/adapters/adapter_names.h"
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/engine/work_queue.h"
-#include "attnscope/features/diff/adapter_names.h"
 #include "attnscope/features/spectrum/measures.h"
 #include "attnscope/numerics/products/dense_products.h"
 #include "attnscope/numerics/svd/eigenvectors.h"

@@ -6,13 +6,13 @@
 #include <set>
 #include <utility>
 
+#include "attnscope/adapters/adapter_names.h"
 #include "attnscope/base/error.h"
 #include "attnscope/base/heads.h"
 #include "attnscope/base/text.h"
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/read_weight.h"
-#include "attnscope/features/diff/adapter_names.h"
 #include "attnscope/features/diff/measures.h"
 #include "attnscope/features/spectrum/measures.h"
 #include "attnscope/numerics/svd/eigenvectors.h"

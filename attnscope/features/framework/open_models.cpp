@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <utility>
 
+#include "attnscope/adapters/open_adapted.h"
 #include "attnscope/base/text.h"
-#include "attnscope/hub/hub.h"
 #include "attnscope/model/expected_roles.h"
 #include "attnscope/model/layout/layout_file.h"
-#include "attnscope/model/model_names.h"
 #include "attnscope/model/summary.h"
 
 namespace attnscope {
@@ -98,6 +96,39 @@ std::string with_stack(const std::string& name, const Model& model) {
   return model.stack().empty() ? name : name + ":" + model.stack();
 }
 
+/// Throws Error(usage) if the config of an adapter names no base that could be opened.
+void check_base(const NamedModel& named) {
+  std::error_code ignored;
+  const std::string& base = named.base.path;
+  if (named.base.on_hub || (!base.empty() && std::filesystem::exists(base, ignored))) return;
+  const std::string adapter = verbatim(named.adapter->path);
+  throw Error(
+      ErrorKind::usage,
+      {.parameter = "models",
+       .problem = "'" + adapter + "' is an adapter, and its config names " +
+                  (base.empty() ? "no base model"
+                                : "the base model '" + verbatim(base) + "', which does not exist"),
+       .hint = "pass BASE+" + adapter});
+}
+
+std::vector<Model> open_stacks_of(const NamedModel& named,
+                                  const std::optional<std::filesystem::path>& layout,
+                                  const std::string& name, bool remote, const Session& session) {
+  if (named.base_of_config) check_base(named);
+  Checkpoint base = open_checkpoint(named, remote, session);
+  if (!named.adapter) return Model::open_stacks(std::move(base), layout, name);
+  const HubModel files = files_of_adapter(*named.adapter, remote, session);
+  std::vector<std::string> notes;
+  std::vector<Model> stacks = open_adapted_stacks(
+      std::move(base), open_adapter(files.folder, files.weights), layout, name, notes);
+  for (const std::string& note : notes) {
+    if (session.on_warning) {
+      session.on_warning({.file = named.adapter->path, .problem = verbatim(note)});
+    }
+  }
+  return stacks;
+}
+
 /// Opens all stacks of a model.
 std::vector<Model> open_named(const NamedModel& named, const std::string& name,
                               const Arguments& arguments, const Session& session) {
@@ -109,8 +140,7 @@ std::vector<Model> open_named(const NamedModel& named, const std::string& name,
   }
   std::optional<std::filesystem::path> layout;
   if (arguments.given("layout")) layout = arguments.text("layout");
-  open =
-      Model::open_stacks(open_checkpoint(named, arguments.flag("remote"), session), layout, name);
+  open = open_stacks_of(named, layout, name, arguments.flag("remote"), session);
   warn(open.front().checkpoint(), session);
   if (layout) {
     warn_of_undescribed(open.front(), session);
@@ -197,6 +227,14 @@ NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& ses
     if (!open.empty()) {
       opened.checkpoints.push_back(open.front().shared_checkpoint());
     } else {
+      if (named[index].adapter) {
+        const std::vector<Model> stacks =
+            open_named(named[index], opened.names[index], arguments, session);
+        opened.checkpoints.push_back(stacks.front().shared_checkpoint());
+        session.files->add_model(*opened.checkpoints.back(), opened.names[index],
+                                 is_folder(named[index]));
+        continue;
+      }
       Checkpoint checkpoint = open_checkpoint(named[index], arguments.flag("remote"), session);
       compose_by_config(checkpoint);
       warn(checkpoint, session);
@@ -206,96 +244,6 @@ NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& ses
                              is_folder(named[index]));
   }
   return opened;
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-
-std::vector<NamedModel> models_named(const std::string& text, const Session& session) {
-  std::error_code ignored;
-  if (fs::exists(text, ignored)) return {{.text = text, .path = text}};
-  for (const std::string& stack : stack_names()) {
-    const std::string ending = ":" + stack;
-    if (!text.ends_with(ending)) continue;
-    auto models = models_named(text.substr(0, text.size() - ending.size()), session);
-    for (NamedModel& model : models) {
-      model.text += ending;
-      model.stack = stack;
-    }
-    return models;
-  }
-  const auto id = session.hub == nullptr ? std::nullopt : parse_hub_model(text);
-  if (!id) return {{.text = text, .path = text}};
-  std::vector<NamedModel> models;
-  for (HubModelId& one : session.hub->expand(*id)) {
-    models.push_back({.text = one.text(), .path = one.text(), .on_hub = std::move(one)});
-  }
-  return models;
-}
-
-std::vector<std::string> parts_of(const NamedModel& model) {
-  if (!model.on_hub) return name_parts(model.path);
-  const HubModelId& id = *model.on_hub;
-  std::vector<std::string> parts = split(id.repo, '/');
-  if (!id.part.empty()) {
-    for (std::string& part : split(id.part, '/')) parts.push_back(std::move(part));
-  }
-  if (id.names_revision) parts.back() += "@" + id.revision;
-  return parts;
-}
-
-}  // namespace
-
-std::vector<std::string> stack_names() { return {"encoder", "decoder", "cross", "text", "vision"}; }
-
-std::vector<NamedModel> named_models(const Arguments& arguments, const Session& session) {
-  std::vector<NamedModel> models;
-  std::set<std::pair<std::string, std::string>> seen;
-  for (const std::string& text : arguments.texts("models")) {
-    for (NamedModel& model : models_named(text, session)) {
-      std::error_code ignored;
-      const std::string place =
-          model.on_hub ? "hf://" + model.path : fs::weakly_canonical(model.path, ignored).string();
-      if (seen.emplace(place, model.stack).second) models.push_back(std::move(model));
-    }
-  }
-  return models;
-}
-
-std::vector<std::string> names_of(const std::vector<NamedModel>& models) {
-  std::vector<std::vector<std::string>> parts;  // once per model, regardless of its stacks
-  std::vector<std::size_t> places;
-  for (const NamedModel& model : models) {
-    std::vector<std::string> own = parts_of(model);
-    const auto known = std::find(parts.begin(), parts.end(), own);
-    places.push_back(static_cast<std::size_t>(known - parts.begin()));
-    if (known == parts.end()) parts.push_back(std::move(own));
-  }
-  const std::vector<std::string> distinct = distinct_tails(parts);
-  std::vector<std::string> names;
-  for (const std::size_t place : places) names.push_back(distinct[place]);
-  return names;
-}
-
-bool is_folder(const NamedModel& model) {
-  std::error_code ignored;
-  return model.on_hub || fs::is_directory(model.path, ignored);
-}
-
-Checkpoint open_checkpoint(const NamedModel& model, bool remote, const Session& session) {
-  if (!model.on_hub) {
-    Checkpoint checkpoint = Checkpoint::open(fs::path(model.path));
-    if (remote && session.on_warning) {
-      session.on_warning(
-          {.parameter = "remote",
-           .problem = "has no effect on '" + verbatim(model.text) + "', which is a local path"});
-    }
-    return checkpoint;
-  }
-  const HubModel found =
-      remote ? session.hub->open_remote(*model.on_hub) : session.hub->fetch(*model.on_hub);
-  return Checkpoint::open(found.folder, found.weights);
 }
 
 }  // namespace attnscope

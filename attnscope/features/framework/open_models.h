@@ -8,7 +8,7 @@
 
 #include "attnscope/checkpoint/checkpoint.h"
 #include "attnscope/features/framework/command.h"
-#include "attnscope/hub/model_id.h"
+#include "attnscope/features/framework/named_models.h"
 #include "attnscope/model/model.h"
 
 namespace attnscope {
@@ -33,31 +33,5 @@ struct NamedCheckpoints {
   std::vector<std::string> names;
 };
 NamedCheckpoints open_checkpoints(const Arguments& arguments, const Session& session);
-
-// Interprets MODEL arguments: paths, and models of the hub.
-
-struct NamedModel {
-  std::string text;                       // as written in an argument
-  std::string path;                       // the text without a stack's name
-  std::string stack = {};                 // the only requested stack; empty: all
-  std::optional<HubModelId> on_hub = {};  // none: a path
-};
-
-/// Possible names of stacks, see Model::stack().
-std::vector<std::string> stack_names();
-
-/// The values of `models`, expanded to one entry per matching revision, without duplicates. An
-/// existing path takes precedence over a hub name.
-std::vector<NamedModel> named_models(const Arguments& arguments, const Session& session);
-
-/// The names of the models in rows, without their stacks.
-std::vector<std::string> names_of(const std::vector<NamedModel>& models);
-
-/// Whether the argument names a folder with weights, not a weights file.
-bool is_folder(const NamedModel& model);
-
-/// `remote`: reads a hub model without downloading it; a local model is read locally, with a
-/// warning. Throws what Checkpoint::open() and Hub throw.
-Checkpoint open_checkpoint(const NamedModel& model, bool remote, const Session& session);
 
 }  // namespace attnscope
