@@ -315,6 +315,9 @@ MergedMatrixPtr ModuleChanges::expert_weight(const ModuleToChange& module,
 
 void ModuleChanges::draw_vera_projections(std::int64_t outputs, std::int64_t inputs) {
   if (!vera_a_.shape.empty()) return;
+  for (const auto& [module, tensors] : parts_.modules) {
+    expect(*tensors.at("lambda_d"), {static_cast<std::int64_t>(config_.rank)});
+  }
   const auto rank = static_cast<std::int64_t>(config_.rank);
   VeraProjections drawn = vera_projections(rank, outputs, inputs, config_.random_key);
   memory_.push_back(drawn.a);

@@ -78,7 +78,8 @@ def open(
     """Open a model, whose commands are then methods.
 
     - model: a folder with config.json and weights, a weights file, or a Hugging Face hub name such
-      as "gpt2" or "org/name@revision". Or weights in memory, which are not copied: a
+      as "gpt2" or "org/name@revision". "BASE+ADAPTER" merges a PEFT adapter (a folder or a hub
+      name) into the base when its weights are read. Or weights in memory, which are not copied: a
       torch.nn.Module, a state dict, or a dict from tensor names to arrays
     - layout: a JSON file that describes the checkpoint, instead of config.json
     - config: for weights in memory: the content of config.json, as a dict or a transformers

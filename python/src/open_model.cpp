@@ -39,6 +39,7 @@ Progress progress_of(const DownloadProgress& download) {
 }
 
 struct Opening {
+  std::string name;
   std::vector<std::string> warnings;
   std::vector<Model> models;
 };
@@ -53,18 +54,20 @@ std::unique_ptr<OpenModel> open_model(const std::string& name, const std::string
       [opening, arguments = arguments_of(find_command_named("info"), given),
        name](const Waiter& waiter) {
         const Session session = session_of(waiter, opening->warnings);
-        const std::size_t named = named_models(arguments, session).size();
-        if (named != 1) {
+        const std::vector<NamedModel> named = named_models(arguments, session);
+        if (named.size() != 1) {
           throw Error(ErrorKind::usage, {.parameter = "models",
                                          .problem = "'" + verbatim(name) + "' matches " +
-                                                    std::to_string(named) + " models",
+                                                    std::to_string(named.size()) + " models",
                                          .hint = "pass it to a command to analyze all of them"});
         }
+        // Commands find the model under this name; of an adapter alone, it includes the base.
+        opening->name = named.front().base_of_config ? named.front().text : name;
         opening->models = open_models(arguments, session);
       },
       show_progress);
   return std::make_unique<OpenModel>(
-      OpenModel{opening->models, name, layout, remote, opening->warnings});
+      OpenModel{opening->models, opening->name, layout, remote, opening->warnings});
 }
 
 std::unique_ptr<OpenModel> open_in_memory(

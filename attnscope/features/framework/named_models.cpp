@@ -23,6 +23,11 @@ HubModel files_of_adapter(const NamedFiles& files, bool remote, const Session& s
   const fs::path path(files.path);
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return {.folder = path, .weights = ""};
+  if (!fs::exists(path, ignored)) {
+    throw Error(ErrorKind::io, {.file = files.path,
+                                .problem = "no such adapter",
+                                .hint = "an adapter on the Hugging Face hub is named ORG/NAME"});
+  }
   return {.folder = path.parent_path(), .weights = path.filename().string()};
 }
 

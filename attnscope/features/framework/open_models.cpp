@@ -111,11 +111,25 @@ void check_base(const NamedModel& named) {
        .hint = "pass BASE+" + adapter});
 }
 
+/// Errors name the adapter whose config names the base.
+Checkpoint open_base(const NamedModel& named, bool remote, const Session& session) {
+  if (!named.base_of_config) return open_checkpoint(named, remote, session);
+  try {
+    return open_checkpoint(named, remote, session);
+  } catch (const Error& error) {
+    ErrorParts parts = error.parts();
+    const std::string adapter = verbatim(named.adapter->path);
+    parts.problem += "; it is the base model in the config of '" + adapter + "'";
+    parts.hint = "pass BASE+" + adapter;
+    throw Error(error.kind(), std::move(parts));
+  }
+}
+
 std::vector<Model> open_stacks_of(const NamedModel& named,
                                   const std::optional<std::filesystem::path>& layout,
                                   const std::string& name, bool remote, const Session& session) {
   if (named.base_of_config) check_base(named);
-  Checkpoint base = open_checkpoint(named, remote, session);
+  Checkpoint base = open_base(named, remote, session);
   if (!named.adapter) return Model::open_stacks(std::move(base), layout, name);
   const HubModel files = files_of_adapter(*named.adapter, remote, session);
   std::vector<std::string> notes;

@@ -161,6 +161,13 @@ TEST_F(AdapterFolder, NamesTheTensorOfADamagedAdapter) {
       {{{"modules_to_save", {"layers.1.mlp"}}},
        {a, b, counting_tensor("base_model.model.model.layers.1.mlp.up_proj.weight", {12, 8})},
        {"layers.1.mlp.", "is missing", "modules_to_save"}},
+      {{{"use_dora", true}}, {a, b}, {"lora_magnitude_vector", "is missing", "use_dora"}},
+      {{},
+       {a, b, counting_tensor(kOfQuery + "lora_magnitude_vector", {8})},
+       {"lora_magnitude_vector", "use_dora"}},
+      {{{"use_dora", true}},
+       {a, b, counting_tensor(kOfQuery + "lora_magnitude_vector", {7})},
+       {"lora_magnitude_vector", "[7]", "[8]"}},
       {{{"bias", "weird"}}, {a, b}, {"'bias'", "weird", "lora_only"}},
       {{{"bias", 3}}, {a, b}, {"'bias'", "3"}},
       {{{"r", 0}}, {a, b}, {"'r'"}},
@@ -211,7 +218,6 @@ TEST_F(AdapterFolder, RequiresASavedTiedHeadInTheFile) {
 
 TEST_F(AdapterFolder, AppliesOrRejectsOptionsThatChangeMergedWeights) {
   const std::pair<json, const char*> cases[] = {
-      {{{"use_dora", true}}, "DoRA"},
       {{{"use_qalora", true}}, "QA-LoRA"},
       {{{"use_bdlora", {{"nblocks", 2}}}}, "BD-LoRA"},
       {{{"kasa_config", {{"beta", 1e-4}}}}, "KaSA"},
@@ -220,16 +226,17 @@ TEST_F(AdapterFolder, AppliesOrRejectsOptionsThatChangeMergedWeights) {
       {{{"monteclora_config", {{"num_samples", 8}}}}, "MonteCLoRA"},
       {{{"layer_replication", json::parse("[[0, 2], [1, 2]]")}}, "layer_replication"},
       {{{"megatron_config", {{"a", 1}}}}, "Megatron"},
-      {{{"target_parameters", {"experts.gate_up_proj"}}}, "target_parameters"},
       {{{"enable_lora", {true, false}}}, "enable_lora"},
       {{{"init_lora_weights", "pissa_niter_4"}}, "pissa_niter_4"},
       {{{"init_lora_weights", "corda"}}, "CorDA"},
       {{{"init_lora_weights", "loftq"}}, "LoftQ"},
       {{{"init_lora_weights", "PiSSA"}}, "'PiSSA'"},
       {{{"init_lora_weights", "unheard of"}}, "unheard of"},
-      {{{"peft_type", "IA3"}}, "IA3"},
-      {{{"peft_type", "LOHA"}}, "LoHa"},
+      {{{"peft_type", "XLORA"}}, "X-LoRA"},
+      {{{"peft_type", "C3A"}}, "save_as_lora"},
+      {{{"peft_type", "HIRA"}}, "merge_and_unload"},
       {{{"peft_type", "PROMPT_TUNING"}}, "prompt tuning"},
+      {{{"peft_type", "PREFIX_TUNING"}}, "prefix tuning"},
       {{{"peft_type", nullptr}}, "unknown type"},
   };
   for (const auto& [changes, said] : cases) {
@@ -237,8 +244,8 @@ TEST_F(AdapterFolder, AppliesOrRejectsOptionsThatChangeMergedWeights) {
     expect_refusal(compare(write(changes, small_factors())), kUnsupported,
                    {"adapter_config.json", said});
   }
-  const std::pair<const char*, const char*> tensors[] = {
-      {"lora_magnitude_vector", "DoRA"}, {"lora_diag", "KaSA"}, {"lora_unknown", "plain LoRA"}};
+  const std::pair<const char*, const char*> tensors[] = {{"lora_diag", "KaSA"},
+                                                         {"lora_unknown", "plain LoRA"}};
   for (const auto& [name, said] : tensors) {
     std::vector<TensorToWrite> all = small_factors();
     all.push_back(counting_tensor(kOfQuery + name, {2}));
@@ -251,30 +258,13 @@ TEST_F(AdapterFolder, AppliesOrRejectsOptionsThatChangeMergedWeights) {
   EXPECT_TRUE(contains(run.err, "'use_new_kind'")) << run.err;
 }
 
-/// Every command reports the adapter's type and its base.
-TEST_F(AdapterFolder, IsNotAModel) {
-  const std::pair<json, const char*> kinds[] = {{json::object(), "(LoRA)"},
-                                                {{{"use_dora", true}}, "(DoRA)"},
-                                                {{{"peft_type", "IA3"}}, "(IA3)"},
-                                                {{{"peft_type", "LOKR"}}, "(LoKr)"},
-                                                {{{"peft_type", "OFT"}}, "(OFT)"},
-                                                {{{"peft_type", "VERA"}}, "(VeRA)"},
-                                                {{{"peft_type", "XLORA"}}, "(X-LoRA)"},
-                                                {{{"peft_type", "P_TUNING"}}, "(P-tuning)"},
-                                                {{{"peft_type", "ADALORA"}}, "(AdaLoRA)"}};
-  for (const auto& [changes, said] : kinds) {
-    const std::string adapter = write(changes, small_factors());
-    expect_refusal({"info", adapter}, kUnsupported, {adapter, said, "'org/base'", "not a model"});
-  }
-}
-
 /// Trainers store the base's config.json and their own files next to the adapter's config.
 TEST_F(AdapterFolder, IsFoundNextToAConfigOfTheBase) {
   const std::string adapter = write({}, small_factors());
   const json alone = report_of(compare(adapter));
   folder_.write("lora/config.json", read_file(kAdapterBase + "/config.json"));
   EXPECT_EQ(report_of(compare(adapter))["rows"], alone["rows"]);
-  expect_refusal({"info", adapter}, kUnsupported, {"(LoRA)", "'org/base'"});
+  EXPECT_EQ(report_of({"info", kAdapterBase + "+" + adapter})["models"].size(), 1u);
   folder_.write("lora/training_args.bin", "not weights");
   folder_.write("lora/optimizer.pt", "not weights");
   EXPECT_EQ(report_of(compare(adapter))["rows"], alone["rows"]);

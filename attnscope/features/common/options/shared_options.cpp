@@ -47,7 +47,8 @@ Parameters model_parameters() {
            .type = models,
            .group = OptionGroup::input,
            .help = "model folder (config.json and weights), weights file next to its config.json, "
-                   "or Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*",
+                   "or Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. "
+                   "BASE+ADAPTER: with a PEFT adapter (folder or Hub name) merged into it",
            .positional = true,
            .metavariable = "MODEL",
            .missing = "missing model",
