@@ -1,5 +1,5 @@
 // The random projections that all modules of a VeRA adapter share, if its file lacks them. Source:
-// huggingface/peft, tuners/vera/model.py; pytorch/pytorch, ATen/core/TransformationHelper.h.
+// huggingface/peft, tuners/vera/model.py; pytorch/pytorch, uniform_real_transform().
 #pragma once
 
 #include <cstddef>

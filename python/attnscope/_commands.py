@@ -45,7 +45,8 @@ def info(
     """Show model metadata, tensors and their roles.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -110,7 +111,8 @@ def spectrum(
     """Compute singular values and ranks of weight matrices.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -239,7 +241,8 @@ def weights(
     """Compute moments, quantiles and histograms of weights.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -307,7 +310,8 @@ def similarity(
     """Compare weight vectors of heads; find duplicate heads.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -388,7 +392,8 @@ def experts(
     """Compare experts, or measure routing on a text.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -479,7 +484,8 @@ def diff(
     """Compare a fine-tuned model with its base.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -536,7 +542,8 @@ def matrix(
     """Print one weight matrix in canonical orientation.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layer: layer index; negative numbers count from the end
     - matrix: see `attnscope explain matrix`
     - head: select one head: a query head, or for k, v and kv a key/value head
@@ -592,7 +599,8 @@ def circuits(
     """Analyze QK and OV circuits from the weights.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -931,7 +939,8 @@ def predict(
     """Predict tokens or image labels; measure perplexity.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -1049,7 +1058,8 @@ def lens(
     """Decode each layer's residual stream (logit lens).
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -1168,7 +1178,8 @@ def ablate(
     """Measure the loss increase from ablating each component.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -1304,7 +1315,8 @@ def directions(
     """Show the top tokens of each singular vector.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -1420,7 +1432,8 @@ def plan(
     """Measure what compressing the model costs in perplexity.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -1541,7 +1554,8 @@ def shrink(
     """Write the compressed model that a plan describes.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - plan: plan: JSON report of attnscope plan with a method and a target
     - folder: new folder for the compressed model
     - layout: JSON file that describes the checkpoint; replaces config.json
@@ -1611,7 +1625,8 @@ def report(
     """Write a self-contained HTML report.
 
     - models: model folder (config.json and weights), weights file next to its config.json, or
-      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*
+      Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
+      adapter (folder or Hub name) merged into it
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
