@@ -9,17 +9,36 @@
 #include "attnscope/adapters/open_adapted.h"
 #include "attnscope/base/text.h"
 #include "attnscope/checkpoint/peft/adapter_files.h"
+#include "attnscope/hub/hub_error.h"
 #include "attnscope/model/model_names.h"
 
 namespace attnscope {
 
 namespace fs = std::filesystem;
 
-/// The folder and weights file of an adapter; the weights are empty for a local folder.
-HubModel files_of_adapter(const NamedFiles& files, bool remote, const Session& session) {
-  if (files.on_hub) {
-    return remote ? session.hub->open_remote(*files.on_hub) : session.hub->fetch(*files.on_hub);
+namespace {
+
+HubModel model_on_hub(const HubModelId& id, bool remote, const Session& session) {
+  return remote ? session.hub->open_remote(id) : session.hub->fetch(id);
+}
+
+/// A repository may also contain the merged model, which is not needed.
+HubModel adapter_on_hub(const HubModelId& id, bool remote, const Session& session) {
+  HubModelId weights = id;
+  weights.part += (id.part.empty() ? "" : "/") + std::string("adapter_model.safetensors");
+  try {
+    return model_on_hub(weights, remote, session);
+  } catch (const HubError&) {
+    throw;
+  } catch (const Error&) {  // no such file
+    return model_on_hub(id, remote, session);
   }
+}
+
+}  // namespace
+
+HubModel files_of_adapter(const NamedFiles& files, bool remote, const Session& session) {
+  if (files.on_hub) return adapter_on_hub(*files.on_hub, remote, session);
   const fs::path path(files.path);
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return {.folder = path, .weights = ""};
@@ -186,7 +205,7 @@ bool is_adapter(const NamedFiles& files, bool remote, const Session& session) {
     return fs::exists(path, ignored) &&
            name == adapter_weights(CheckpointFolder(path.parent_path()));
   }
-  const HubModel found = files_of_adapter(files, remote, session);
+  const HubModel found = model_on_hub(*files.on_hub, remote, session);
   return found.folder.has(kAdapterConfigName) && found.weights == adapter_weights(found.folder);
 }
 
@@ -201,8 +220,7 @@ Checkpoint open_checkpoint(const NamedModel& model, bool remote, const Session& 
     }
     return checkpoint;
   }
-  const HubModel found =
-      remote ? session.hub->open_remote(*base.on_hub) : session.hub->fetch(*base.on_hub);
+  const HubModel found = model_on_hub(*base.on_hub, remote, session);
   return Checkpoint::open(found.folder, found.weights);
 }
 
