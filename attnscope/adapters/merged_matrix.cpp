@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "attnscope/tensor/encode.h"
+
 namespace attnscope {
 namespace {
 
@@ -194,7 +196,7 @@ TensorView merged_tensor(MergedMatrixPtr matrix, const TensorView& base, Shape s
   return {.dtype = base.dtype == DType::f64 ? DType::f64 : DType::f32,
           .shape = std::move(shape),
           .source = std::make_shared<MergedSource>(std::move(matrix), std::move(parameters)),
-          .stored_as = std::string(base.storage_name()) + "+adapter"};
+          .stored_as = std::string(base.storage_name()).append(kAdapted)};
 }
 
 }  // namespace attnscope

@@ -65,6 +65,15 @@ bool is_plain(const TensorView& tensor) {
   return tensor.storage_name() == dtype_name(tensor.dtype) && (integer || can_encode(tensor.dtype));
 }
 
+std::optional<DType> plain_dtype(const TensorView& tensor) {
+  if (is_plain(tensor)) return tensor.dtype;
+  std::string_view storage = tensor.storage_name();
+  if (!storage.ends_with(kAdapted)) return std::nullopt;
+  storage.remove_suffix(kAdapted.size());
+  const std::optional<DType> dtype = dtype_from_name(storage);
+  return dtype && can_encode(*dtype) ? dtype : std::nullopt;
+}
+
 std::vector<std::byte> encode(std::span<const double> values, DType dtype) {
   switch (dtype) {
     case DType::f64: return encode_each<double>(values, [](double value) { return value; });

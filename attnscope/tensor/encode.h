@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "attnscope/tensor/dtype.h"
@@ -16,6 +18,12 @@ bool can_encode(DType dtype);
 /// Whether the tensor's values are stored in a dtype that can be encoded, in any order. If not,
 /// they are quantized.
 bool is_plain(const TensorView& tensor);
+
+/// The end of the storage format of tensors that an adapter changes, after that of the base.
+inline constexpr std::string_view kAdapted = "+adapter";
+
+/// Returns the dtype of a plain tensor, also if an adapter changes it. Nothing: it is quantized.
+std::optional<DType> plain_dtype(const TensorView& tensor);
 
 /// Rounds each value once to the nearest one of `dtype`, ties to even; little-endian. Throws
 /// std::invalid_argument if can_encode() is false for the dtype.

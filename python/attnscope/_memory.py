@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from attnscope import _core
 from attnscope._arrays import is_array, readable
+from attnscope._errors import error_of
 from attnscope._values import checked
 
 WRAPPERS = ("_orig_mod.", "module.")
@@ -71,6 +72,10 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
     for key in tensors:
         if not isinstance(key, str):
             raise TypeError(f"expected a str as tensor name, not {type(key).__name__}")
+    if any(".base_layer." in key for key in tensors):
+        problem = f"{type(model).__name__} has PEFT adapters that are not merged"
+        hint = 'call merge_and_unload() first, or open "BASE+ADAPTER"'
+        raise error_of("unsupported", f"{problem} ({hint})", {"problem": problem, "hint": hint})
     if name is not None and not isinstance(name, str):
         raise TypeError(f"name: expected a str, not {type(name).__name__}")
     return InMemory(

@@ -78,7 +78,7 @@ DType dtype_of_projections(const Model& model) {
     for (const Role role : kProjections) {
       const CheckpointTensor* tensor = model.weight(layer, role).tensor;
       if (tensor == nullptr) continue;
-      return is_plain(tensor->view) ? tensor->view.dtype : DType::bf16;
+      return plain_dtype(tensor->view).value_or(DType::bf16);
     }
   }
   return DType::f32;

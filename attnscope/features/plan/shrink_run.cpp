@@ -24,7 +24,9 @@ namespace attnscope {
 namespace {
 
 bool has_quantized(const Model& model) {
-  return !std::ranges::all_of(model.checkpoint().tensors(), is_plain, &CheckpointTensor::view);
+  const auto& tensors = model.checkpoint().tensors();
+  return !std::ranges::all_of(
+      tensors, [](const CheckpointTensor& tensor) { return plain_dtype(tensor.view).has_value(); });
 }
 
 /// One row per tensor of either model.

@@ -20,10 +20,10 @@ constexpr const char* kWeights = "model.safetensors";
 
 /// The dtype in which a tensor is written.
 DType written_dtype(const TensorView& view, const std::optional<DType>& wanted) {
-  const bool plain = is_plain(view);
-  if (plain && dtype_info(view.dtype).kind == DTypeClass::integer) return view.dtype;
+  const std::optional<DType> plain = plain_dtype(view);
+  if (plain && dtype_info(*plain).kind == DTypeClass::integer) return *plain;
   if (wanted) return *wanted;
-  return plain ? view.dtype : DType::bf16;
+  return plain.value_or(DType::bf16);
 }
 
 struct Shard {
