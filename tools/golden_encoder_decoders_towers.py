@@ -29,6 +29,9 @@ T5 = dict(vocab_size=24, d_model=16, d_kv=6, d_ff=24, num_layers=2, num_decoder_
 IMAGES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24, image_size=16, patch_size=8)
 TEXTS = dict(hidden_size=12, num_hidden_layers=3, num_attention_heads=2, intermediate_size=20, vocab_size=24,
              max_position_embeddings=12, eos_token_id=2, bos_token_id=1, pad_token_id=0)
+SMALL_TEXTS = TEXTS | dict(hidden_size=8, intermediate_size=12, num_hidden_layers=1)
+SMALL_IMAGES = IMAGES | dict(hidden_size=8, intermediate_size=12, num_hidden_layers=1, num_attention_heads=2)
+SMALL_PATCHES = {key: value for key, value in SMALL_IMAGES.items() if key != "image_size"} | dict(num_patches=4)
 SOUND = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24, vocab_size=8, conv_dim=(4, 4),
              conv_stride=(2, 2), conv_kernel=(3, 3), num_feat_extract_layers=2, num_conv_pos_embeddings=4,
              num_conv_pos_embedding_groups=2)
@@ -58,6 +61,7 @@ BART = {"encoder": ("model.encoder.layers", projections("self_attn"), BART_MLP),
         "decoder": ("model.decoder.layers", projections("self_attn"), BART_MLP),
         "cross": ("model.decoder.layers", projections("encoder_attn"), None)}
 TOWER = (projections("self_attn"), (None, "mlp.fc1", "mlp.fc2"))
+IN_TOWER = ("encoder.layers", *TOWER)  # a tower that is a model of its own
 TOWERS = {"text": ("text_model.encoder.layers", *TOWER), "vision": ("vision_model.encoder.layers", *TOWER)}
 IMAGE = projections("attention", output="o_proj")
 TWO_MATRICES, GATED = (None, "mlp.fc1", "mlp.fc2"), ("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
@@ -80,6 +84,18 @@ CASES = {
                TOWERS),
     "siglip-compared": (hf.SiglipModel, hf.SiglipConfig,
                         dict(text_config=TEXTS | dict(projection_size=16), vision_config=IMAGES), TOWERS),
+    "siglip2": (hf.Siglip2Model, hf.Siglip2Config, dict(text_config=SMALL_TEXTS | dict(projection_size=8), vision_config=SMALL_PATCHES),
+                TOWERS),
+    "clip_text_model": (hf.CLIPTextModel, hf.CLIPTextConfig, SMALL_TEXTS, {"": IN_TOWER}),
+    "clip_text_model-projected": (hf.CLIPTextModelWithProjection, hf.CLIPTextConfig, SMALL_TEXTS | dict(projection_dim=6),
+                                  {"": TOWERS["text"]}),
+    "clip_vision_model": (hf.CLIPVisionModel, hf.CLIPVisionConfig, SMALL_IMAGES, {"": IN_TOWER}),
+    "clip_vision_model-projected": (hf.CLIPVisionModelWithProjection, hf.CLIPVisionConfig, SMALL_IMAGES | dict(projection_dim=6),
+                                    {"": TOWERS["vision"]}),
+    "siglip_text_model": (hf.SiglipTextModel, hf.SiglipTextConfig, SMALL_TEXTS | dict(projection_size=6), {"": IN_TOWER}),
+    "siglip_vision_model": (hf.SiglipVisionModel, hf.SiglipVisionConfig, SMALL_IMAGES, {"": IN_TOWER}),
+    "siglip2_text_model": (hf.Siglip2TextModel, hf.Siglip2TextConfig, SMALL_TEXTS | dict(projection_size=6), {"": IN_TOWER}),
+    "siglip2_vision_model": (hf.Siglip2VisionModel, hf.Siglip2VisionConfig, SMALL_PATCHES, {"": IN_TOWER}),
     "vit": (hf.ViTForImageClassification, hf.ViTConfig, IMAGES, {"": ("vit.layers", IMAGE, TWO_MATRICES)}),
     "deit": (hf.DeiTForImageClassification, hf.DeiTConfig, IMAGES, {"": ("deit.layers", IMAGE, TWO_MATRICES)}),
     "dinov2": (hf.Dinov2Model, hf.Dinov2Config, WITHOUT_RATIO | dict(mlp_ratio=2), {"": ("encoder.layer", IMAGE, TWO_MATRICES)}),

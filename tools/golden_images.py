@@ -11,7 +11,7 @@ A file has, for inputs N = 0, 1, ...:
     - patch_distance.N [L, H], of those maps (attention_measures.py)
     - last.N           [T, D], after the final norm
     - pooled.N         [V]: label logits, or the image embedding; absent if the model has neither
-Models that compare images with texts also have, for texts without padding:
+Models that compare images with texts, and text towers, also have, for texts without padding:
     - tokens.N         [T], text_states.N [L + 1, T, D], text_pooled.N [V]
     - scores           [images, texts]; absent if the towers' sizes differ
 All values come from transformers, eager and float32. Needs numpy, torch, transformers and safetensors, but tests do not.
@@ -32,7 +32,7 @@ PREPARED = {"vit": {"image_processor_type": "ViTImageProcessor", "size": {"heigh
             "clip": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 16}, "crop_size": 16}}
 TEXTS = [[1, 5, 9, 2], [1, 7, 4, 11, 3, 2], [1, 2]]
 CASES = [case for case in golden_encoder_decoders_towers.CASES if case.split("-")[0].split("_")[0] in
-         ("vit", "deit", "dinov2", "dinov3", "clip", "siglip")]
+         ("vit", "deit", "dinov2", "dinov3", "clip", "siglip") or "siglip2_text" in case]
 
 
 def rows_of(tower, pixels):
@@ -43,6 +43,28 @@ def rows_of(tower, pixels):
     return result, hidden.numpy(), torch.cat(result.attentions).numpy(), last
 
 
+def texts_of(case, model):
+    """The rows of a text tower that is a model of its own."""
+    out = {}
+    for at, text in enumerate(TEXTS):
+        with torch.no_grad():
+            result = model(input_ids=torch.tensor([text]), output_hidden_states=True)
+        out |= {f"tokens.{at}": np.array(text, np.float32), f"text_states.{at}": torch.cat(result.hidden_states).numpy()}
+        if (pooled := pooled_by(case, result)) is not None:
+            out[f"text_pooled.{at}"] = pooled
+    return out
+
+
+def pooled_by(case, result):
+    """Labels, embeddings, or what SigLIP pools; CLIP's towers without a projection only pick a row."""
+    if "logits" in result:
+        return result.logits[0].numpy()
+    for name in ("text_embeds", "image_embeds"):
+        if name in result:
+            return result[name][0].numpy()
+    return result.pooler_output[0].numpy() if case.startswith("siglip") else None
+
+
 def make(case):
     model_class = golden_encoder_decoders_towers.CASES[case][0]
     folder = golden_encoder_decoders_towers.DATA / case
@@ -50,6 +72,11 @@ def make(case):
     generator = np.random.default_rng(len(case))
     two_towers = hasattr(model, "vision_model") and hasattr(model, "text_model")
     out, seen = {}, []
+    if "text_model" in case:
+        out = texts_of(case, model)
+        save_file({name: np.ascontiguousarray(value) for name, value in sorted(out.items())}, folder / "images.safetensors")
+        print(f"{case}: {list(out)}")
+        return
     for at, size in enumerate(SIZES.get(case.split("-")[0].split("_")[0], [(16, 16), (16, 16)])):
         pixels = generator.normal(size=(3, *size)).astype(np.float32)
         seen.append(pixels)
@@ -58,10 +85,10 @@ def make(case):
         out |= {f"pixel_values.{at}": pixels, f"hidden_states.{at}": hidden, f"attentions.{at}": attentions}
         grid = [side // tower.config.patch_size for side in size]
         out[f"patch_distance.{at}"] = np.array([[patch_distance(head, *grid) for head in layer] for layer in attentions], np.float32)
-        if last is not None and not two_towers:
+        if last is not None and not two_towers and "clip" not in case:  # CLIP returns it before the final norm
             out[f"last.{at}"] = last[0].numpy()
-        if "logits" in result:
-            out[f"pooled.{at}"] = result.logits[0].numpy()
+        if not two_towers and (pooled := pooled_by(case, result)) is not None:
+            out[f"pooled.{at}"] = pooled
     if two_towers:
         images = torch.from_numpy(np.stack(seen))
         with torch.no_grad():

@@ -1,10 +1,12 @@
 #include "attnscope/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 
 #include "attnscope/base/error.h"
+#include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
 #include "attnscope/checkpoint/quantized/quantized.h"
 #include "attnscope/checkpoint/weight_files.h"
@@ -61,6 +63,21 @@ struct NamesInShard {
   }
 };
 
+/// Google's BERT files have their config in bert_config.json, which does not name its model.
+void bring_google_config(CheckpointFolder& folder) {
+  constexpr const char* kConfig = "config.json";
+  constexpr const char* kGoogle = "bert_config.json";
+  constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
+  if (folder.has(kConfig) || !folder.has(kGoogle)) return;
+  const std::string place = folder.place_of(kGoogle);
+  const auto make = [folder, place] {
+    nlohmann::json config = parse_python_json(folder.read_text(kGoogle, kMaxConfigBytes), place);
+    if (config.is_object()) config.emplace("model_type", "bert");
+    return python_json_text(config);
+  };
+  folder.bring_text(kConfig, make, place);
+}
+
 }  // namespace
 
 Checkpoint Checkpoint::open(const fs::path& path) {
@@ -79,6 +96,7 @@ Checkpoint Checkpoint::open(const CheckpointFolder& folder, std::string weights)
   Checkpoint checkpoint;
   checkpoint.folder_ = folder;
   checkpoint.main_file_ = folder.path() / weights;
+  bring_google_config(checkpoint.folder_);
   if (is_index(weights)) {
     checkpoint.open_sharded(folder);
     return checkpoint;
@@ -280,6 +298,29 @@ void Checkpoint::take_files(Checkpoint adapter,
 void Checkpoint::replace_tensors(std::vector<CheckpointTensor> tensors) {
   tensors_ = std::move(tensors);
   index_tensors();
+}
+
+void Checkpoint::leave_out_prefix(const std::string& prefix) {
+  if (prefix.empty()) return;
+  const auto own_name = [&](const std::string& name) {
+    return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+  };
+  const auto renamed = [&](const auto& names, auto value) {
+    std::map<std::string, std::string, std::less<>> out;
+    for (const auto& [name, other] : names) out.emplace(own_name(name), value(other));
+    return out;
+  };
+  for (CheckpointTensor& tensor : tensors_) tensor.name = own_name(tensor.name);
+  aliases_ = renamed(aliases_, own_name);
+  missing_ = renamed(missing_, [](const std::string& shard) { return shard; });
+  index_tensors();
+  if (by_name_.size() < tensors_.size()) {
+    refuse_folder(ErrorKind::format, main_file_,
+                  verbatim("contains tensors of the same name with and without '" + prefix + "'"));
+  }
+  warnings_.push_back(
+      {.file = main_file_.string(),
+       .problem = verbatim("'" + prefix + "' in front of tensor names is ignored")});
 }
 
 const CheckpointTensor* Checkpoint::find(std::string_view name) const {

@@ -67,6 +67,10 @@ class Checkpoint {
   /// The folder of an adapter whose files were added.
   const std::optional<CheckpointFolder>& adapter_folder() const { return adapter_folder_; }
 
+  /// Leaves out these letters in front of tensor names, with a warning. Other names stay. Throws
+  /// Error(format) if two tensors get the same name. An empty prefix changes nothing.
+  void leave_out_prefix(const std::string& prefix);
+
   /// Sorted by file, then by position in the file. Aliases are not listed.
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
 

@@ -104,23 +104,24 @@ std::optional<PooledHead> read_pooled_head(const TensorReader& reader) {
   const HeadRule& rule = model.spec().head.rule;
   PooledHead out;
   if (rule.pooling == Pooling::attention) {
-    if (model.find(rule.attention + ".probe").tensor == nullptr) return std::nullopt;
-    out.attention = read_attention(reader, rule.attention);
+    const std::string place = model.prefix() + rule.attention;
+    if (model.find(place + ".probe").tensor == nullptr) return std::nullopt;
+    out.attention = read_attention(reader, place);
     return out;
   }
   if (rule.weight.empty()) return out;
   const std::int64_t width = model.dimensions().width;
   const bool wide =
       rule.pooling == Pooling::first_and_mean || rule.pooling == Pooling::first_and_patches;
-  const auto linear = [&](const std::string& name) -> SharedLinear {
-    const CheckpointTensor* found = model.checkpoint().find(name);
+  const auto linear = [&](std::span<const std::string> names) -> SharedLinear {
+    const CheckpointTensor* found = model.checkpoint().find_first(names);
     if (found == nullptr || found->view.shape.size() != 2) return nullptr;
-    return reader.linear(name, found->view.shape.front(), wide ? 2 * width : width);
+    return reader.linear(found->name, found->view.shape.front(), wide ? 2 * width : width);
   };
-  out.weight = linear(rule.weight.front());
+  out.weight = linear(rule.weight);
   if (out.weight == nullptr) return std::nullopt;
   if (!rule.second.empty()) {
-    out.second = linear(rule.second);
+    out.second = linear({&rule.second, 1});
     if (out.second == nullptr || out.second->weights.outputs() != out.weight->weights.outputs()) {
       reader.refuse("'" + rule.second + "' is missing or has the wrong shape", std::nullopt);
     }

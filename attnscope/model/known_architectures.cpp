@@ -20,6 +20,8 @@ namespace attnscope {
   FAMILY(bloom)                    \
   FAMILY(camembert)                \
   FAMILY(clip)                     \
+  FAMILY(clip_text_model)          \
+  FAMILY(clip_vision_model)        \
   FAMILY(codegen)                  \
   FAMILY(cohere)                   \
   FAMILY(cohere2)                  \
@@ -105,9 +107,15 @@ namespace attnscope {
   FAMILY(qwen3_next)               \
   FAMILY(qwen3_vl)                 \
   FAMILY(qwen3_vl_moe)             \
+  FAMILY(refined_web)              \
   FAMILY(roberta)                  \
   FAMILY(seed_oss)                 \
   FAMILY(siglip)                   \
+  FAMILY(siglip2)                  \
+  FAMILY(siglip2_text_model)       \
+  FAMILY(siglip2_vision_model)     \
+  FAMILY(siglip_text_model)        \
+  FAMILY(siglip_vision_model)      \
   FAMILY(smollm3)                  \
   FAMILY(stablelm)                 \
   FAMILY(starcoder2)               \
@@ -182,7 +190,9 @@ std::optional<Architecture> find_architecture_by_class(std::string_view class_na
 
 std::vector<std::string> architecture_names() {
   std::vector<std::string> names;
-  for (const Architecture& architecture : known_architectures()) names.push_back(architecture.name);
+  for (const Architecture& architecture : known_architectures()) {
+    if (!has(names, architecture.name)) names.push_back(architecture.name);
+  }
   return names;
 }
 

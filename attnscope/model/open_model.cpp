@@ -14,6 +14,7 @@
 #include "attnscope/model/model.h"
 #include "attnscope/model/model_names.h"
 #include "attnscope/model/tensor_roles.h"
+#include "attnscope/model/wrapper_prefix.h"
 
 namespace attnscope {
 namespace {
@@ -33,8 +34,20 @@ Error with_offer(const Error& error) {
   return {error.kind(), std::move(parts)};
 }
 
-std::vector<ModelSpec> specs_of_config(const Checkpoint& checkpoint, const std::string& text,
+/// Names BERT as the model of a config.json that Google's programs wrote, if the tensors do.
+std::string with_model_type(const std::string& text, const std::string& source,
+                            const Checkpoint& checkpoint) {
+  if (text.find("\"model_type\"") != std::string::npos) return text;
+  if (checkpoint.find("bert.embeddings.word_embeddings.weight") == nullptr) return text;
+  nlohmann::json config = parse_python_json(text, source);
+  if (!config.is_object() || config.contains("architectures")) return text;
+  config["model_type"] = "bert";
+  return python_json_text(config);
+}
+
+std::vector<ModelSpec> specs_of_config(const Checkpoint& checkpoint, const std::string& stored,
                                        const std::string& source) {
+  const std::string text = with_model_type(stored, source, checkpoint);
   try {
     return parse_stacks(text, source);
   } catch (const Error& error) {
@@ -87,21 +100,6 @@ std::vector<ModelSpec> specs_of(const Checkpoint& checkpoint,
   return specs_of_config(checkpoint, folder.read_text(kConfig, kMaxConfigBytes), source);
 }
 
-/// Whether the files contain any projection of the stack.
-bool holds(const Checkpoint& checkpoint, const ModelSpec& spec) {
-  const auto& tensors = checkpoint.tensors();
-  const Architecture& architecture = spec.architecture;
-  return std::any_of(tensors.begin(), tensors.end(), [&](const CheckpointTensor& tensor) {
-    return std::any_of(
-        architecture.prefixes.begin(), architecture.prefixes.end(), [&](const auto& prefix) {
-          return std::any_of(architecture.weights.begin(), architecture.weights.end(),
-                             [&](const WeightRule& rule) {
-                               return match_pattern(prefix + rule.tensor, tensor.name).has_value();
-                             });
-        });
-  });
-}
-
 }  // namespace
 
 std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional<fs::path>& layout,
@@ -113,6 +111,7 @@ std::vector<Model> Model::open_stacks(const std::shared_ptr<Checkpoint>& checkpo
                                       const std::optional<fs::path>& layout, std::string name) {
   const std::vector<ModelSpec> specs = specs_of(*checkpoint, layout);
   const ModelSpec& first = specs.front();
+  if (!layout) checkpoint->leave_out_prefix(wrapper_prefix(*checkpoint, specs));
   checkpoint->compose_quantized(first.quantization.method, first.quantization.config, first.source);
   if (has_head_tensors(first.architecture)) {
     checkpoint->replace_tensors(with_heads_joined(*checkpoint, first));
@@ -132,7 +131,7 @@ std::vector<Model> Model::stacks_of(std::shared_ptr<const Checkpoint> shared,
   if (specs.size() > 1) {
     std::vector<ModelSpec> held;
     std::copy_if(specs.begin(), specs.end(), std::back_inserter(held),
-                 [&](const ModelSpec& spec) { return holds(*shared, spec); });
+                 [&](const ModelSpec& spec) { return has_projections(*shared, spec); });
     if (held.empty()) held.push_back(specs.front());  // its error names what is missing
     specs = std::move(held);
   }

@@ -134,7 +134,7 @@ struct HeadRule {
                           // one
   Pooling pooling = Pooling::none;
   std::string second = {};     // the weight of row 1
-  std::string attention = {};  // prefix of the tensors of Pooling::attention
+  std::string attention = {};  // names before those of Pooling::attention, under the prefix
   ConfigKey end_token = {};
   std::string score_scale = {}, score_bias = {};  // for texts and images: logarithm of the logit
                                                   // scale, and the logit bias

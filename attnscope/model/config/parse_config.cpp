@@ -44,7 +44,8 @@ bool is_multimodal(const json& config) {
 /// A language model inside another model: its tensor names have a longer prefix. Files omit sizes
 /// that equal those of the first model of the family.
 Architecture nested_form(Architecture architecture) {
-  architecture.prefixes = {"model.language_model.", "language_model.model.", "model.", ""};
+  architecture.prefixes = {"model.language_model.", "language_model.model.", "language_model.",
+                           "model.", ""};
   architecture.head.weight.push_back("language_model.lm_head.weight");
   ConfigKeys& keys = architecture.keys;
   const NestedSizes& sizes = architecture.nested_sizes;
@@ -217,8 +218,10 @@ Quantization quantization_of(const json& config) {
   return {};
 }
 
+/// Old CLIP files repeat `text_config` as `text_config_dict`, which transformers prefers.
 const json& section_of(const json& config, const std::string& name) {
-  const auto found = name.empty() ? config.end() : config.find(name);
+  auto found = name.empty() ? config.end() : config.find(name + "_dict");
+  if (!name.empty() && (found == config.end() || !found->is_object())) found = config.find(name);
   return found != config.end() && found->is_object() ? *found : config;
 }
 

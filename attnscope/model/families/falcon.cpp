@@ -1,9 +1,9 @@
 // Falcon, in three variants: one key/value head (7B), one per head (RW), or groups of heads with
-// separate norms for attention and MLP (40B, 180B). Positions are rotary or ALiBi. Falcon-H1 has
-// Mamba-2 next to attention in each layer; its forward pass is not supported. Source:
-// huggingface/transformers, models/{falcon,falcon_h1}. If attention maps are requested, Falcon's
-// eager attention adds ALiBi twice. This description adds it once, as transformers does without
-// maps.
+// separate norms for attention and MLP (40B, 180B). Positions are rotary or ALiBi. RefinedWeb is
+// the name of its first files, with other defaults. Falcon-H1 has Mamba-2 next to attention in each
+// layer; its forward pass is not supported. Source: huggingface/transformers,
+// models/{falcon,falcon_h1}. If attention maps are requested, Falcon's eager attention adds ALiBi
+// twice. This description adds it once, as transformers does without maps.
 #include "attnscope/model/families/like_llama.h"
 #include "attnscope/model/families/mamba_layers.h"
 
@@ -26,14 +26,37 @@ void set_order(Architecture& architecture, std::int64_t groups) {
   }
 }
 
-}  // namespace
+/// Attention and MLP one after the other, or both on the same norm's output.
+Architecture sequential(Architecture layout) {
+  layout.parallel = {"", false};
+  layout.norm->mlp_input = "h.{layer}.post_attention_layernorm";
+  return layout;
+}
 
-Architecture falcon() {
+Architecture per_head(Architecture layout) {
+  layout.keys.kv_heads = {};
+  set_order(layout, kPerKvHead);
+  return layout;
+}
+
+Architecture with_two_norms(Architecture layout) {
+  layout.norm->attention_input = "h.{layer}.ln_attn";
+  layout.norm->mlp_input = "h.{layer}.ln_mlp";
+  return layout;
+}
+
+Architecture for_config(Architecture layout, std::vector<ConfigCondition> conditions) {
+  layout.conditions = std::move(conditions);
+  return layout;
+}
+
+/// One key/value head, and attention next to the MLP.
+Architecture falcon_7b() {
   using enum Role;
   using enum Storage;
   const std::string fused = "h.{layer}.self_attention.query_key_value.weight";
   const std::vector<Role> qkv = {query, key, value};
-  Architecture family{
+  return {
       .name = "falcon",
       .model_types = {"falcon"},
       .class_families = {"Falcon"},
@@ -65,31 +88,46 @@ Architecture falcon() {
       .head = {.weight = {"lm_head.weight"}},
       .buffers = {"*.rotary_emb.inv_freq", "*.rotary.inv_freq"},
   };
+}
+
+}  // namespace
+
+Architecture falcon() {
+  Architecture family = falcon_7b();
   const Architecture one_kv_head = family;
 
   Architecture groups = one_kv_head;
   groups.keys.kv_heads = {"num_kv_heads"};
   set_order(groups, kPerKvHead);
-  groups.conditions = {{"new_decoder_architecture", {"true"}}};
-  Architecture one_norm = groups;
-  one_norm.conditions.push_back({"num_ln_in_parallel_attn", {"1"}});
-  add_positions(family, std::move(one_norm));
-  groups.norm->attention_input = "h.{layer}.ln_attn";
-  groups.norm->mlp_input = "h.{layer}.ln_mlp";
-  add_positions(family, std::move(groups));
+  const ConfigCondition grouped = {"new_decoder_architecture", {"true"}};
+  add_positions(family, for_config(groups, {grouped, {"num_ln_in_parallel_attn", {"1"}}}));
+  add_positions(family, for_config(with_two_norms(groups), {grouped}));
+  const ConfigCondition apart = {"multi_query", {"false", "null"}};
+  const ConfigCondition in_turn = {"parallel_attn", {"false", "null"}};
+  add_positions(family, for_config(sequential(per_head(one_kv_head)), {apart, in_turn}));
+  add_positions(family, for_config(per_head(one_kv_head), {apart}));
+  add_positions(family, for_config(sequential(one_kv_head), {in_turn}));
+  add_positions(family, one_kv_head);
+  return family;
+}
 
-  Architecture per_head = one_kv_head;
-  per_head.keys.kv_heads = {};
-  set_order(per_head, kPerKvHead);
-  per_head.conditions = {{"multi_query", {"false", "null"}}};
-  for (const Architecture& layout : {per_head, one_kv_head}) {
-    Architecture sequential = layout;
-    sequential.parallel = {"", false};
-    sequential.norm->mlp_input = "h.{layer}.post_attention_layernorm";
-    sequential.conditions.push_back({"parallel_attn", {"false", "null"}});
-    add_positions(family, std::move(sequential));
-    add_positions(family, layout);
-  }
+/// The remote code of the first Falcon files: what they leave out is off, and only the largest
+/// models have groups of heads. Source: tiiuae/falcon-40b, modelling_RW.py.
+Architecture refined_web() {
+  Architecture family = falcon_7b();
+  family.name = "falcon";
+  family.model_types = {"RefinedWeb", "RefinedWebModel"};
+  family.class_families = {"RW"};
+  const Architecture one_kv_head = family;
+  Architecture groups = with_two_norms(one_kv_head);
+  groups.keys.kv_heads = {"n_head_kv"};
+  set_order(groups, kPerKvHead);
+  const ConfigCondition shared = {"multi_query", {"true"}}, beside = {"parallel_attn", {"true"}};
+  add_positions(family, for_config(groups, {{"n_head_kv"}}));
+  add_positions(family, for_config(one_kv_head, {shared, beside}));
+  add_positions(family, for_config(sequential(one_kv_head), {shared}));
+  add_positions(family, for_config(per_head(one_kv_head), {beside}));
+  add_positions(family, sequential(per_head(one_kv_head)));
   return family;
 }
 
