@@ -20,15 +20,21 @@ namespace fs = std::filesystem;
 constexpr std::string_view kIndexEnding = ".index.json";
 constexpr const char* kConfig = "config.json";
 
-constexpr std::array<std::string_view, 9> kCompanions = {"config.json",
-                                                         "generation_config.json",
-                                                         "adapter_config.json",
-                                                         "tokenizer.json",
-                                                         "tokenizer_config.json",
-                                                         "special_tokens_map.json",
-                                                         "vocab.json",
-                                                         "merges.txt",
-                                                         "vocab.txt"};
+constexpr std::array<std::string_view, 15> kCompanions = {"config.json",
+                                                          "bert_config.json",
+                                                          "generation_config.json",
+                                                          "adapter_config.json",
+                                                          "tokenizer.json",
+                                                          "tokenizer_config.json",
+                                                          "special_tokens_map.json",
+                                                          "vocab.json",
+                                                          "merges.txt",
+                                                          "vocab.txt",
+                                                          "tokenizer.model",
+                                                          "spiece.model",
+                                                          "sentencepiece.bpe.model",
+                                                          "spm.model",
+                                                          "tiktoken.model"};
 
 /// Files that training programs leave next to the weights, in the same format.
 constexpr std::array<std::string_view, 4> kOfTraining = {"training_args", "optimizer", "scheduler",

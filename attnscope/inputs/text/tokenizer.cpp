@@ -83,8 +83,8 @@ Tokenizer Tokenizer::open(const CheckpointFolder& folder) {
     throw Error(
         ErrorKind::io,
         {.file = folder.path().string(),
-         .problem = "has no tokenizer: no tokenizer.json, no vocab.json with merges.txt, and "
-                    "no vocab.txt",
+         .problem = "has no tokenizer: no tokenizer.json, no vocab.json with merges.txt, no "
+                    "tokenizer.model, and no vocab.txt",
          .hint = "text requires a tokenizer; pass token ids instead"});
   }
   return std::move(*found);

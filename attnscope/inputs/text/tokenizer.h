@@ -31,8 +31,9 @@ inline constexpr std::uint64_t kTextLimitBytes = 50'000'000;
 /// Owns a loaded tokenizer; move-only. Thread-safe.
 class Tokenizer {
  public:
-  /// Loads the tokenizer of a checkpoint folder: tokenizer.json, otherwise vocab.json with
-  /// merges.txt (byte-level BPE: GPT-2, RoBERTa, OPT), otherwise vocab.txt (WordPiece: BERT).
+  /// Loads the tokenizer of a checkpoint folder. Prefers tokenizer.json, then vocab.json with
+  /// merges.txt (byte-level BPE: GPT-2, RoBERTa, OPT), then tokenizer.model (SentencePiece or
+  /// tiktoken) under one of its names, then vocab.txt (WordPiece: BERT).
   /// Returns nothing if `folder` has none of them. Reads tokenizer_config.json and
   /// special_tokens_map.json if they exist. Throws Error(io) or Error(format) that names the file,
   /// and Error(unsupported) in a build without tokenizers.

@@ -1,6 +1,7 @@
 #include "attnscope/inputs/text/tokenizer_files.h"
 
 #include <array>
+#include <charconv>
 #include <initializer_list>
 #include <utility>
 
@@ -9,13 +10,15 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
 #include "attnscope/inputs/text/convert_slow_tokenizer.h"
+#include "attnscope/inputs/text/sentence_piece.h"
 
 namespace attnscope {
 
 std::optional<TokenizerFiles> find_tokenizer_files(const CheckpointFolder& folder) {
   const bool whole = folder.has("tokenizer.json");
   const bool byte_level = folder.has("vocab.json") && folder.has("merges.txt");
-  if (!whole && !byte_level && !folder.has("vocab.txt")) return std::nullopt;
+  const std::optional<std::string> vocabulary = find_vocabulary_file(folder);
+  if (!whole && !byte_level && !vocabulary && !folder.has("vocab.txt")) return std::nullopt;
 
   const TokenizerConfig config = read_tokenizer_config(folder);
   TokenizerFiles out{.special = config.special};
@@ -25,6 +28,9 @@ std::optional<TokenizerFiles> find_tokenizer_files(const CheckpointFolder& folde
   } else if (byte_level) {
     out.file = folder.place_of("vocab.json");
     out.json = byte_level_json(folder, config);
+  } else if (vocabulary) {
+    out.file = folder.place_of(*vocabulary);
+    out.json = vocabulary_file_json(folder, *vocabulary, config);
   } else {
     out.file = folder.place_of("vocab.txt");
     out.json = word_piece_json(folder, config);
@@ -54,6 +60,8 @@ SpecialTokens special_tokens_of(
 namespace {
 
 constexpr std::uint64_t kConfigLimitBytes = 20'000'000;
+constexpr std::uint64_t kMaxAddedTokens = 100'000;
+constexpr std::int64_t kMaxAddedId = 4'000'000;
 
 constexpr std::array kSpecialKeys = {"bos_token", "eos_token", "unk_token", "sep_token",
                                      "pad_token", "cls_token", "mask_token"};
@@ -103,6 +111,34 @@ std::optional<std::string> text(const nlohmann::json& object, const std::string&
   return value->get<std::string>();
 }
 
+std::optional<std::int64_t> extra_ids(const nlohmann::json& object, const std::string& file) {
+  const auto value = object.find("extra_ids");
+  if (value == object.end() || value->is_null()) return std::nullopt;
+  if (!value->is_number_unsigned() || value->get<std::uint64_t>() > kMaxAddedTokens) {
+    refuse_tokenizer_config(file, "'extra_ids' is not a number from 0 to 100000");
+  }
+  return value->get<std::int64_t>();
+}
+
+std::map<std::int64_t, std::string> added_tokens_of(const nlohmann::json& object,
+                                                    const std::string& file) {
+  std::map<std::int64_t, std::string> tokens;
+  const auto listed = object.find("added_tokens_decoder");
+  if (listed == object.end() || !listed->is_object()) return tokens;
+  for (const auto& [id, token] : listed->items()) {
+    const auto content = token.is_object() ? token.find("content") : token.end();
+    std::int64_t number = -1;
+    std::from_chars(id.data(), id.data() + id.size(), number);
+    if (number < 0 || number > kMaxAddedId || content == token.end() || !content->is_string()) {
+      refuse_tokenizer_config(file,
+                              "'added_tokens_decoder' does not map ids to objects with "
+                              "'content'");
+    }
+    tokens.emplace(number, content->get<std::string>());
+  }
+  return tokens;
+}
+
 }  // namespace
 
 std::string TokenizerConfig::spelling(std::string_view key, std::string_view usual) const {
@@ -123,6 +159,12 @@ TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder) {
       .do_lower_case = flag(object, file, "do_lower_case"),
       .strip_accents = flag(object, file, "strip_accents"),
       .tokenize_chinese_chars = flag(object, file, "tokenize_chinese_chars"),
+      .keep_accents = flag(object, file, "keep_accents"),
+      .split_by_punct = flag(object, file, "split_by_punct"),
+      .legacy = flag(object, file, "legacy"),
+      .extra_ids = extra_ids(object, file),
+      .added_tokens = added_tokens_of(object, file),
+      .exists = folder.has(kConfig),
   };
   add_spellings(object, file, out.special);
   add_spellings(read_object(folder, kMap), folder.place_of(kMap), out.special);

@@ -41,7 +41,13 @@ struct TokenizerConfig {
   std::optional<bool> do_lower_case;
   std::optional<bool> strip_accents;
   std::optional<bool> tokenize_chinese_chars;
+  std::optional<bool> keep_accents;
+  std::optional<bool> split_by_punct;
+  std::optional<bool> legacy;
+  std::optional<std::int64_t> extra_ids;
+  std::map<std::int64_t, std::string> added_tokens;  // of `added_tokens_decoder`, by id
   SpecialSpellings special;
+  bool exists = false;  // whether the folder has a tokenizer_config.json
 
   /// Returns the spelling of a special token, or `usual` if no file specifies one.
   std::string spelling(std::string_view key, std::string_view usual) const;
