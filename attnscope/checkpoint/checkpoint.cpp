@@ -102,6 +102,13 @@ Checkpoint Checkpoint::open(const CheckpointFolder& folder, std::string weights)
     return checkpoint;
   }
   checkpoint.open_parts(folder, weights);
+  for (const std::string& part : later_parts(folder, weights)) {
+    const std::size_t first = checkpoint.tensors_.size(), number = checkpoint.files_.size();
+    checkpoint.add_file(folder.open(part));
+    for (std::size_t tensor = first; tensor < checkpoint.tensors_.size(); ++tensor) {
+      checkpoint.tensors_[tensor].name = part_name(checkpoint.tensors_[tensor].name, number);
+    }
+  }
   checkpoint.index_names({});
   checkpoint.use_own_texts();
   return checkpoint;
@@ -166,6 +173,7 @@ void Checkpoint::add_contents(MappedFile file, FileContents contents) {
     warnings_.push_back({.file = file.path().string(), .problem = std::move(note)});
   }
   if (contents.config) config_ = std::move(contents.config);
+  if (!contents.settings.empty()) settings_ = std::move(contents.settings);
   if (contents.tokenizer) tokenizer_ = std::move(contents.tokenizer);
   memory_.insert(memory_.end(), contents.memory.begin(), contents.memory.end());
   files_.push_back(std::move(file));
@@ -321,6 +329,13 @@ void Checkpoint::leave_out_prefix(const std::string& prefix) {
   warnings_.push_back(
       {.file = main_file_.string(),
        .problem = verbatim("'" + prefix + "' in front of tensor names is ignored")});
+}
+
+void Checkpoint::bring_model(std::vector<CheckpointTensor> tensors, std::string config) {
+  replace_tensors(std::move(tensors));
+  config_ = std::move(config);
+  folder_.bring_text(
+      "config.json", [text = *config_] { return text; }, main_file_.string());
 }
 
 const CheckpointTensor* Checkpoint::find(std::string_view name) const {

@@ -87,6 +87,13 @@ class Checkpoint {
   /// tokenizer.json of such a file.
   const std::optional<std::string>& config() const { return config_; }
 
+  /// What a training program saved next to the weights, as a JSON object; empty: nothing.
+  const std::string& settings() const { return settings_; }
+
+  /// Replaces the tensors, and makes `config` the config.json of the model. Aliases of tensors that
+  /// are no longer named are dropped.
+  void bring_model(std::vector<CheckpointTensor> tensors, std::string config);
+
   /// Contains one warning per tensor on which index and shards disagree (the tensors of both are
   /// used). Contains one warning per missing shard if at least one shard exists, and the notes of
   /// readers.
@@ -158,6 +165,7 @@ class Checkpoint {
   std::set<std::string, std::less<>> absent_shards_;
   std::vector<ErrorParts> warnings_;
   std::optional<std::string> config_;
+  std::string settings_;
   std::function<std::string()> tokenizer_;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory_;
   std::shared_ptr<const void> owner_;  // for tensors in the program's memory

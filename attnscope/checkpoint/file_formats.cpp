@@ -2,6 +2,8 @@
 
 #include "attnscope/checkpoint/gguf/gguf_reader.h"
 #include "attnscope/checkpoint/llama2c.h"
+#include "attnscope/checkpoint/npz.h"
+#include "attnscope/checkpoint/onnx.h"
 #include "attnscope/checkpoint/pytorch/pytorch.h"
 #include "attnscope/checkpoint/safetensors.h"
 
@@ -19,6 +21,18 @@ std::span<const FileFormat> file_formats() {
       {"PyTorch", "pytorch_model.bin", {".bin", ".pt", ".pth", ".ckpt"}, is_pytorch, read_pytorch},
       {"GGUF", "", {".gguf"}, recognizes_gguf, nullptr, gguf_parts, read_gguf},
       {"llama2.c", "", {".bin"}, is_llama2c, read_llama2c},
+      {.name = "NumPy",
+       .usual = "weights.npz",
+       .endings = {".npz"},
+       .recognizes = nullptr,
+       .read = read_npz,
+       .may_bring_config = false},
+      {.name = "ONNX",
+       .usual = "model.onnx",
+       .endings = {".onnx"},
+       .recognizes = nullptr,
+       .read = read_onnx,
+       .may_bring_config = false},
   };
   return formats;
 }

@@ -33,6 +33,8 @@ struct FileContents {
   std::function<std::string()> tokenizer;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory;  // unpacked bytes
   std::vector<std::string> notes;  // notes for the user, one line each
+  /// The values that a training program saved next to the weights, as a JSON object; empty: none.
+  std::string settings = {};
 };
 
 struct FileFormat {

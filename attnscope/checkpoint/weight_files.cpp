@@ -11,6 +11,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
+#include "attnscope/checkpoint/other_folders.h"
 
 namespace attnscope {
 namespace {
@@ -20,8 +21,10 @@ namespace fs = std::filesystem;
 constexpr std::string_view kIndexEnding = ".index.json";
 constexpr const char* kConfig = "config.json";
 
-constexpr std::array<std::string_view, 15> kCompanions = {"config.json",
+constexpr std::array<std::string_view, 17> kCompanions = {"config.json",
                                                           "bert_config.json",
+                                                          "params.json",
+                                                          "open_clip_config.json",
                                                           "generation_config.json",
                                                           "adapter_config.json",
                                                           "tokenizer.json",
@@ -39,6 +42,10 @@ constexpr std::array<std::string_view, 15> kCompanions = {"config.json",
 /// Files that training programs leave next to the weights, in the same format.
 constexpr std::array<std::string_view, 4> kOfTraining = {"training_args", "optimizer", "scheduler",
                                                          "rng_state"};
+
+/// Files of a checkpoint that is split for model parallelism, and what marks their tensors.
+constexpr std::string_view kFirstPart = "consolidated.00", kPartMark = "@part";
+constexpr std::size_t kMaxParts = 100;
 
 [[noreturn]] void refuse_weights(ErrorKind kind, const fs::path& file, std::string problem,
                                  std::string hint = "") {
@@ -85,6 +92,10 @@ std::optional<std::string> only_one(const CheckpointFolder& folder, const FileFo
   if (names.size() > 1 && !std::all_of(names.begin(), names.end(), not_weights)) {
     std::erase_if(names, not_weights);
   }
+  const auto first = std::find_if(names.begin(), names.end(), [](const std::string& name) {
+    return name.starts_with(kFirstPart);
+  });
+  if (first != names.end() && later_parts(folder, *first).size() + 1 == names.size()) return *first;
   if (names.size() > 1) {
     refuse_weights(ErrorKind::usage, folder.path(), "contains several " + what, "pass one of them");
   }
@@ -140,7 +151,37 @@ bool is_lfs_pointer(std::span<const std::byte> bytes) {
          std::memcmp(bytes.data(), kStart.data(), kStart.size()) == 0;
 }
 
+/// Formats of llama.cpp and whisper.cpp before GGUF: "ggml", "ggmf", "ggjt", "ggla" as a number.
+bool is_ggml(std::span<const std::byte> bytes) {
+  constexpr std::array<std::string_view, 4> kMagics = {"lmgg", "fmgg", "tjgg", "algg"};
+  return bytes.size() > 4 && std::any_of(kMagics.begin(), kMagics.end(), [&](auto magic) {
+           return std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+         });
+}
+
 }  // namespace
+
+std::vector<std::string> later_parts(const CheckpointFolder& folder, const std::string& weights) {
+  std::vector<std::string> parts;
+  const std::size_t number = weights.find(kFirstPart);
+  if (number != 0) return parts;
+  const std::string ending = weights.substr(kFirstPart.size());
+  for (std::size_t part = 1; part < kMaxParts; ++part) {
+    const std::string digits = (part < 10 ? "0" : "") + std::to_string(part);
+    std::string name = "consolidated." + digits + ending;
+    if (!folder.has(name)) break;
+    parts.push_back(std::move(name));
+  }
+  return parts;
+}
+
+std::string part_name(std::string_view tensor, std::size_t part) {
+  return std::string(tensor) + std::string(kPartMark) + std::to_string(part);
+}
+
+bool is_later_part(std::string_view tensor) {
+  return tensor.find(kPartMark) != std::string_view::npos;
+}
 
 bool is_index(const fs::path& file) { return file.filename().string().ends_with(kIndexEnding); }
 
@@ -169,6 +210,7 @@ std::string find_weights(const CheckpointFolder& folder) {
                    "is a cache folder, which keeps the model's files in snapshots/REVISION",
                    "pass " + verbatim(snapshot->string()));
   }
+  refuse_other_contents(folder);
   refuse_weights(ErrorKind::io, folder.path(), "contains no weights",
                  "expected a file with extension " + join_alternatives(weight_endings()) +
                      ", or an index of such files");
@@ -182,6 +224,11 @@ const FileFormat& format_of(const MappedFile& file) {
                    "fetch the weights: git lfs pull");
   }
   const std::string name = file.path().filename().string();
+  if (is_ggml(start)) {
+    refuse_weights(ErrorKind::unsupported, file.path(),
+                   "is a GGML file, the format before GGUF, which is not supported",
+                   "download or convert the model as GGUF");
+  }
   const FileFormat* candidate = nullptr;
   for (const FileFormat& format : file_formats()) {
     if (!has_ending(format, name)) continue;
@@ -249,7 +296,7 @@ std::map<std::string, std::string> parse_shard_index(std::string_view text,
 std::span<const std::string_view> companion_files() { return kCompanions; }
 
 std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::string& weights) {
-  if (!is_index(weights)) return {};
+  if (!is_index(weights)) return later_parts(folder, weights);
   const auto shard_of =
       parse_shard_index(folder.read_text(weights, kMaxIndexBytes), folder.place_of(weights));
   std::set<std::string> shards;

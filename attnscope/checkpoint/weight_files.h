@@ -43,6 +43,15 @@ std::span<const std::string_view> companion_files();
 /// for, even if they do not exist.
 std::vector<std::filesystem::path> paths_of(const Checkpoint& checkpoint);
 
+// Checkpoints that are split for model parallelism: consolidated.00.pth, consolidated.01.pth, …
+
+/// Returns the parts of the folder after the first one; empty for other files.
+std::vector<std::string> later_parts(const CheckpointFolder& folder, const std::string& weights);
+
+/// The name under which a checkpoint lists a tensor of a later part, counted from 1.
+std::string part_name(std::string_view tensor, std::size_t part);
+bool is_later_part(std::string_view tensor);
+
 // model.safetensors.index.json: which shard contains which tensor.
 
 /// The maximum size of an index.
@@ -52,7 +61,7 @@ inline constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
 /// Error(format) for anything else, including paths out of the folder.
 std::map<std::string, std::string> parse_shard_index(std::string_view text, std::string_view where);
 
-/// Returns the shards that an index in the folder lists. Empty if `weights` is not an index.
+/// Returns the shards that an index in the folder lists, or the later parts of a consolidated file.
 std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::string& weights);
 
 }  // namespace attnscope

@@ -8,6 +8,7 @@
 #include "attnscope/base/strict_json.h"
 #include "attnscope/checkpoint/peft/adapter_files.h"
 #include "attnscope/model/config/parse_config.h"
+#include "attnscope/model/foreign/foreign_checkpoints.h"
 #include "attnscope/model/head_tensors.h"
 #include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/layout/suggested_layout.h"
@@ -109,6 +110,7 @@ std::vector<Model> Model::open_stacks(Checkpoint checkpoint, const std::optional
 
 std::vector<Model> Model::open_stacks(const std::shared_ptr<Checkpoint>& checkpoint,
                                       const std::optional<fs::path>& layout, std::string name) {
+  if (!layout) adopt_foreign_checkpoint(*checkpoint);
   const std::vector<ModelSpec> specs = specs_of(*checkpoint, layout);
   const ModelSpec& first = specs.front();
   if (!layout) checkpoint->leave_out_prefix(wrapper_prefix(*checkpoint, specs));

@@ -73,7 +73,7 @@ void add_tensors(FileContents& contents, const Pickle& pickle, Storages& storage
 }
 
 FileContents contents_of(const Pickle& pickle, Storages storages, const std::string& file) {
-  FileContents contents{.config = config_of_hparams(pickle)};
+  FileContents contents{.config = config_of_hparams(pickle), .settings = settings_of(pickle)};
   add_tensors(contents, pickle, storages, file);
   return contents;
 }
@@ -173,6 +173,17 @@ json as_json(const Pickle& pickle, PickleRef value, int depth, std::size_t& left
 }
 
 }  // namespace
+
+std::string settings_of(const Pickle& pickle) {
+  json settings = json::object();
+  std::size_t left = kMaxValues;
+  for (const char* key : {"model_args", "dims"}) {
+    const PickleRef value = find_item(pickle, pickle.root, key);
+    if (value == kNoPickleRef || pickle.at(value).kind != PickleKind::dict) continue;
+    settings[key] = as_json(pickle, value, 0, left);
+  }
+  return settings.empty() ? "" : settings.dump();
+}
 
 std::optional<std::string> config_of_hparams(const Pickle& pickle) {
   const PickleRef hparams = find_item(pickle, pickle.root, "hparams");

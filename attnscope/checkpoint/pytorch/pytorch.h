@@ -35,4 +35,8 @@ FileContents parse_pytorch(std::span<const std::byte> bytes, std::string_view na
 /// jonathanmiddleton/daisy-wee.
 std::optional<std::string> config_of_hparams(const Pickle& pickle);
 
+/// Returns the sizes that other programs save, as a JSON object: `model_args` of nanoGPT and `dims`
+/// of Whisper. Empty if there are none.
+std::string settings_of(const Pickle& pickle);
+
 }  // namespace attnscope

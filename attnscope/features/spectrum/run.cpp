@@ -99,6 +99,22 @@ void add_spectrum_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSo
 
 RowMaker make_spectrum_rows(RowSink& sink) { return rows_with_heads(sink); }
 
+/// Returns " (did you mean 'x'?)" for a typing error, otherwise a few names that end or begin
+/// alike, or an empty text.
+std::string near_names(const std::string& name, const std::vector<std::string>& known) {
+  const std::string meant = suggestion(name, known);
+  if (!meant.empty()) return meant;
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> near;
+  for (const std::string& other : known) {
+    if (near.size() == kShown) break;
+    if (other.find(name) != std::string::npos || name.find(other) != std::string::npos) {
+      near.push_back("'" + other + "'");
+    }
+  }
+  return near.empty() ? " (info lists the tensors)" : " (similar: " + join(near) + ")";
+}
+
 /// Checks that the checkpoint has a 2-D tensor of that name. Throws Error(usage).
 void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
   const auto refuse = [](const std::string& problem) {
@@ -109,7 +125,7 @@ void check_tensor(const Checkpoint& checkpoint, const std::string& name) {
     std::vector<std::string> known;
     for (const CheckpointTensor& other : checkpoint.tensors()) known.push_back(other.name);
     refuse(checkpoint.main_file().string() + " has no tensor '" + name + "'" +
-           checkpoint.missing_note(name) + suggestion(name, known));
+           checkpoint.missing_note(name) + near_names(name, known));
   }
   if (found->view.shape.size() != 2 || found->view.element_count() == 0) {
     refuse(checkpoint.place_of(*found) + " has shape " + shape_text(found->view.shape) +

@@ -28,9 +28,10 @@ Architecture gpt2() {
               {up, "h.{layer}.mlp.c_fc.weight", in_by_out},
               {down, "h.{layer}.mlp.c_proj.weight", in_by_out},
           },
-      .biases = {{{query, key, value, output, up, down}}},
+      .biases = {{{query, key, value, output, up, down}, {"bias", true}}},
       .embedding = {.tokens = "wte.weight", .positions = "wpe.weight"},
       .norm = NormRule{.epsilon = {"layer_norm_epsilon", 1e-5},
+                       .biased = {"bias", true},  // nanoGPT's models may have none
                        .attention_input = "h.{layer}.ln_1",
                        .mlp_input = "h.{layer}.ln_2",
                        .last = "ln_f"},

@@ -1,6 +1,6 @@
 // Token ids and decoded texts equal those of the Python package `tokenizers`
-// (tools/make_tokenizers.py) for four kinds of tokenizers and 500 difficult texts, and those of
-// transformers (tools/make_vocabulary_files.py) for files that it converts.
+// (tools/make_tokenizers.py) for four kinds of tokenizers and 500 difficult texts. For files that
+// transformers converts, they equal those of transformers (tools/make_vocabulary_files.py).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,0 +1,73 @@
+// ONNX models that onnx could not have written. Valid ones: tests/model/foreign.
+#include "attnscope/checkpoint/onnx.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "attnscope/base/error.h"
+
+namespace attnscope {
+namespace {
+
+FileContents parsed_onnx(const std::string& bytes) {
+  return parse_onnx(std::as_bytes(std::span(bytes)), "model.onnx");
+}
+
+/// A field with bytes: lengths below 128 take one byte.
+std::string onnx_field(int number, const std::string& bytes) {
+  return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(bytes.size()) +
+         bytes;
+}
+
+std::string onnx_number(int number, int value) {
+  return {static_cast<char>(number << 3), static_cast<char>(value)};
+}
+
+/// A graph with one float initializer of shape (2, 3).
+std::string onnx_model(const std::string& name, std::size_t bytes, const std::string& more = "") {
+  const std::string tensor = onnx_number(1, 2) + onnx_number(1, 3) + onnx_number(2, 1) +
+                             onnx_field(8, name) + onnx_field(9, std::string(bytes, '\0')) + more;
+  const std::string node = onnx_field(1, "x") + onnx_field(1, name) + onnx_field(3, "/a/b/MatMul") +
+                           onnx_field(4, "MatMul");
+  return onnx_field(7, onnx_field(1, node) + onnx_field(5, tensor));
+}
+
+TEST(Onnx, NamesFoldedWeightsByTheirModule) {
+  const FileContents folded = parsed_onnx(onnx_model("onnx::MatMul_1", 24));
+  ASSERT_EQ(folded.tensors.size(), 1u);
+  EXPECT_EQ(folded.tensors[0].name, "a.b.weight");
+  EXPECT_EQ(folded.tensors[0].view.shape, (Shape{3, 2}));
+  EXPECT_EQ(folded.tensors[0].view.strides, (Shape{1, 3}));
+  EXPECT_EQ(parsed_onnx(onnx_model("kept", 24)).tensors[0].name, "kept");
+}
+
+TEST(Onnx, RefusesValuesThatDoNotFit) {
+  EXPECT_THROW(parsed_onnx(onnx_model("w", 20)), Error);
+  EXPECT_THROW(parsed_onnx(onnx_model("w", 24, onnx_number(1, 127))), Error);
+  EXPECT_THROW(parsed_onnx(onnx_model("w", 24, onnx_number(14, 1))), Error);  // in another file
+  EXPECT_THROW(parsed_onnx(""), Error);
+}
+
+TEST(Onnx, EveryTruncationAndChangeIsReadOrRefused) {
+  std::string bytes = onnx_model("onnx::MatMul_1", 24);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THROW(parsed_onnx(bytes.substr(0, size)), Error) << size;
+  }
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      bytes[at] = static_cast<char>(bytes[at] ^ 1 << bit);
+      try {
+        parsed_onnx(bytes);
+      } catch (const Error&) {
+      }
+      bytes[at] = static_cast<char>(bytes[at] ^ 1 << bit);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attnscope

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Write tests/data/foreign/<case>/: tiny checkpoints as other programs than transformers write them, and golden.json.
+
+    python tools/golden_foreign.py [CASE...]
+
+golden.json has the logits of the last token (or of the image in pixels.npy) from the program's own code or from transformers, in
+float32, and the singular values of some matrices in float64. Needs numpy, torch, transformers, onnx, openai-whisper, timm and
+open_clip_torch, but tests do not.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np
+import torch
+import transformers as hf
+
+DATA = Path(__file__).resolve().parent.parent / "tests/data/foreign"
+TOKENS = [3, 7, 1, 9, 4]
+
+
+def randomize(model):
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.3) if parameter.dim() > 1 else parameter.uniform_(0.5, 1.5)
+    return model.eval()
+
+
+def spectrum(weight):
+    return np.linalg.svd(weight.detach().double().numpy(), compute_uv=False).tolist()
+
+
+def write_golden(folder, logits=None, **spectra):
+    golden = {"logits": None if logits is None else logits.tolist(), "spectra": spectra}
+    (folder / "golden.json").write_text(json.dumps(golden) + "\n")
+
+
+def nanogpt(folder, bias=False):
+    config = hf.GPT2Config(vocab_size=40, n_embd=16, n_layer=2, n_head=2, n_positions=12, activation_function="gelu",
+                           bos_token_id=0, eos_token_id=0)
+    model = randomize(hf.GPT2LMHeadModel(config))
+    state = {}
+    for name, value in model.state_dict().items():
+        if name.endswith(".bias") and not bias:
+            value.zero_()
+            continue
+        linear = name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight"))
+        state["_orig_mod." + name] = value.t().contiguous() if linear else value
+    state["_orig_mod.lm_head.weight"] = state["_orig_mod.transformer.wte.weight"]
+    sizes = dict(n_layer=2, n_head=2, n_embd=16, block_size=12, bias=bias, vocab_size=40, dropout=0.0)
+    torch.save({"model": state, "optimizer": {"state": {}}, "model_args": sizes, "iter_num": 1, "config": {}}, folder / "ckpt.pt")
+    key = model.transformer.h[1].attn.c_attn.weight[:, 16:32]
+    write_golden(folder, model(torch.tensor([TOKENS])).logits[0, -1], k=spectrum(key))
+
+
+def tiny_llama():
+    return randomize(hf.LlamaForCausalLM(hf.LlamaConfig(
+        vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        max_position_embeddings=64, rms_norm_eps=1e-5, tie_word_embeddings=False)))
+
+
+def write_llama_golden(folder, model):
+    write_golden(folder, model(torch.tensor([TOKENS])).logits[0, -1], k=spectrum(model.model.layers[1].self_attn.k_proj.weight))
+
+
+def consolidated(folder, parts=2, table_axis=0):
+    model = tiny_llama()
+
+    def neighbors(weight, heads):  # the reverse of transformers' conversion
+        return weight.view(heads, 2, -1, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
+
+    out = {"tok_embeddings.weight": model.model.embed_tokens.weight, "norm.weight": model.model.norm.weight,
+           "output.weight": model.lm_head.weight}
+    for number, layer in enumerate(model.model.layers):
+        place, attention, mlp = f"layers.{number}.", layer.self_attn, layer.mlp
+        out |= {place + "attention.wq.weight": neighbors(attention.q_proj.weight, 4),
+                place + "attention.wk.weight": neighbors(attention.k_proj.weight, 2),
+                place + "attention.wv.weight": attention.v_proj.weight, place + "attention.wo.weight": attention.o_proj.weight,
+                place + "feed_forward.w1.weight": mlp.gate_proj.weight, place + "feed_forward.w2.weight": mlp.down_proj.weight,
+                place + "feed_forward.w3.weight": mlp.up_proj.weight, place + "attention_norm.weight": layer.input_layernorm.weight,
+                place + "ffn_norm.weight": layer.post_attention_layernorm.weight}
+    for part in range(parts):
+        shard = {"rope.freqs": torch.ones(2)}
+        for name, value in out.items():
+            columns = ".wo." in name or ".w2." in name or (name.startswith("tok") and table_axis == 1)
+            shard[name] = value.detach().clone() if value.dim() == 1 else \
+                value.detach().chunk(parts, int(columns))[part].contiguous().clone()
+        torch.save(shard, folder / f"consolidated.{part:02}.pth")
+    sizes = dict(dim=16, n_layers=2, n_heads=4, n_kv_heads=2, vocab_size=-1, multiple_of=8, norm_eps=1e-5)
+    (folder / "params.json").write_text(json.dumps(sizes) + "\n")
+    write_llama_golden(folder, model)
+
+
+def npz(folder, compressed=True):
+    model = tiny_llama()
+    arrays = {name: value.numpy() for name, value in model.state_dict().items()}
+    if compressed:
+        arrays = {name: np.asfortranarray(value) if at % 2 else value for at, (name, value) in enumerate(arrays.items())}
+    (np.savez_compressed if compressed else np.savez)(folder / "weights.npz", **arrays)
+    (folder / "config.json").write_text(model.config.to_json_string())
+    write_llama_golden(folder, model)
+
+
+def whisper(folder):
+    from whisper.model import ModelDimensions, Whisper
+    sizes = dict(n_mels=8, n_audio_ctx=10, n_audio_state=16, n_audio_head=2, n_audio_layer=1, n_vocab=30, n_text_ctx=8,
+                 n_text_state=16, n_text_head=2, n_text_layer=1)
+    model = randomize(Whisper(ModelDimensions(**sizes)))
+    torch.save({"dims": sizes, "model_state_dict": model.state_dict()}, folder / "tiny.pt")
+    torch.manual_seed(2)
+    features = torch.randn(8, 20)
+    np.save(folder / "features.npy", features.numpy())
+    block = model.decoder.blocks[0]
+    write_golden(folder, model(features[None], torch.tensor([TOKENS]))[0, -1], k=spectrum(block.attn.key.weight),
+                 cross_q=spectrum(block.cross_attn.query.weight))
+
+
+def pixels(folder):
+    torch.manual_seed(2)
+    values = torch.randn(3, 16, 16)
+    np.save(folder / "pixels.npy", values.numpy())
+    return values[None]
+
+
+def timm(folder):
+    import timm as library
+    from safetensors.torch import save_file
+    sizes = dict(depth=1, embed_dim=16, num_heads=2)
+    model = randomize(library.create_model("vit_tiny_patch16_224", img_size=16, patch_size=8, num_classes=3, **sizes))
+    save_file({name: value.contiguous() for name, value in model.state_dict().items()}, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({"architecture": "vit_tiny_patch16_224", "num_classes": 3, "model_args": sizes}) + "\n")
+    write_golden(folder, model(pixels(folder))[0], k=spectrum(model.blocks[0].attn.qkv.weight[16:32]))
+
+
+def open_clip(folder, quick=True):
+    from open_clip.model import CLIP
+    vision = dict(layers=1, width=16, head_width=8, patch_size=8, image_size=16)
+    text = dict(context_length=8, vocab_size=30, width=16, heads=2, layers=1)
+    model = randomize(CLIP(embed_dim=8, vision_cfg=vision, text_cfg=text, quick_gelu=quick))
+    torch.save(model.state_dict(), folder / "open_clip_pytorch_model.bin")
+    sizes = dict(embed_dim=8, vision_cfg=vision, text_cfg=text) | ({"quick_gelu": True} if quick else {})
+    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": sizes, "preprocess_cfg": {}}) + "\n")
+    block = model.transformer.resblocks[0].attn
+    write_golden(folder, model.encode_image(pixels(folder))[0], k=spectrum(block.in_proj_weight[16:32]),
+                 vision_v=spectrum(model.visual.transformer.resblocks[0].attn.in_proj_weight[32:]))
+
+
+def onnx(folder):
+    config = hf.BertConfig(vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=2,
+                           max_position_embeddings=16)
+    model = randomize(hf.BertModel(config))
+
+    class Exported(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bert = model
+
+        def forward(self, tokens, mask):
+            return self.bert(input_ids=tokens, attention_mask=mask)[0]
+
+    tokens = torch.tensor([TOKENS])
+    torch.onnx.export(Exported(), (tokens, torch.ones_like(tokens)), folder / "model.onnx", dynamo=False, opset_version=17)
+    (folder / "config.json").write_text(model.config.to_json_string())
+    layer = model.encoder.layer[0]
+    write_golden(folder, None, k=spectrum(layer.attention.self.key.weight), up=spectrum(layer.intermediate.dense.weight))
+
+
+CASES = {"nanogpt": nanogpt, "consolidated-2": consolidated, "npz-compressed": npz, "whisper": whisper, "timm": timm,
+         "open_clip": open_clip, "onnx": onnx}
+
+if __name__ == "__main__":
+    hf.logging.set_verbosity_error()
+    for case in sys.argv[1:] or CASES:
+        (DATA / case).mkdir(parents=True, exist_ok=True)
+        with torch.no_grad():
+            CASES[case](DATA / case)
+        print(case)
