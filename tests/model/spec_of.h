@@ -39,10 +39,22 @@ inline ModelSpec spec_of(const std::string& model_type,
 /// tests/data/forward that omit keys, not by a table.
 /// tests/data/forward that leave keys out, not by a table for each fact.
 inline std::vector<std::string> known_types() {
-  const std::set<std::string> not_run = {
-      "falcon_h1", "granitemoehybrid", "jamba", "kimi_linear",           "nemotron_h", "zamba2",
-      "deit",      "dinov2",           "vit",   "dinov2_with_registers", "hubert",     "wav2vec2",
-      "dinov3_vit"};
+  const std::set<std::string> not_run = {"falcon_h1",
+                                         "granitemoehybrid",
+                                         "jamba",
+                                         "kimi_linear",
+                                         "nemotron_h",
+                                         "zamba2",
+                                         "deit",
+                                         "dinov2",
+                                         "vit",
+                                         "dinov2_with_registers",
+                                         "hubert",
+                                         "wav2vec2",
+                                         "dinov3_vit",
+                                         "clip_vision_model",
+                                         "siglip_vision_model",
+                                         "siglip2_vision_model"};
   std::vector<std::string> types;
   for (const Architecture& architecture : known_architectures()) {
     if (!architecture.stacks.empty()) continue;
