@@ -1,12 +1,10 @@
 #include "attnscope/checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 
 #include "attnscope/base/error.h"
-#include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
 #include "attnscope/checkpoint/quantized/quantized.h"
 #include "attnscope/checkpoint/weight_files.h"
@@ -62,21 +60,6 @@ struct NamesInShard {
     }
   }
 };
-
-/// Google's BERT files have their config in bert_config.json, which does not name its model.
-void bring_google_config(CheckpointFolder& folder) {
-  constexpr const char* kConfig = "config.json";
-  constexpr const char* kGoogle = "bert_config.json";
-  constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
-  if (folder.has(kConfig) || !folder.has(kGoogle)) return;
-  const std::string place = folder.place_of(kGoogle);
-  const auto make = [folder, place] {
-    nlohmann::json config = parse_python_json(folder.read_text(kGoogle, kMaxConfigBytes), place);
-    if (config.is_object()) config.emplace("model_type", "bert");
-    return python_json_text(config);
-  };
-  folder.bring_text(kConfig, make, place);
-}
 
 }  // namespace
 
@@ -329,13 +312,6 @@ void Checkpoint::leave_out_prefix(const std::string& prefix) {
   warnings_.push_back(
       {.file = main_file_.string(),
        .problem = verbatim("'" + prefix + "' in front of tensor names is ignored")});
-}
-
-void Checkpoint::bring_model(std::vector<CheckpointTensor> tensors, std::string config) {
-  replace_tensors(std::move(tensors));
-  config_ = std::move(config);
-  folder_.bring_text(
-      "config.json", [text = *config_] { return text; }, main_file_.string());
 }
 
 const CheckpointTensor* Checkpoint::find(std::string_view name) const {

@@ -90,10 +90,6 @@ class Checkpoint {
   /// What a training program saved next to the weights, as a JSON object; empty: nothing.
   const std::string& settings() const { return settings_; }
 
-  /// Replaces the tensors, and makes `config` the config.json of the model. Aliases of tensors that
-  /// are no longer named are dropped.
-  void bring_model(std::vector<CheckpointTensor> tensors, std::string config);
-
   /// Contains one warning per tensor on which index and shards disagree (the tensors of both are
   /// used). Contains one warning per missing shard if at least one shard exists, and the notes of
   /// readers.

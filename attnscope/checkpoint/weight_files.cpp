@@ -183,6 +183,19 @@ bool is_later_part(std::string_view tensor) {
   return tensor.find(kPartMark) != std::string_view::npos;
 }
 
+void bring_google_config(CheckpointFolder& folder) {
+  constexpr const char* kGoogle = "bert_config.json";
+  constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
+  if (folder.has(kConfig) || !folder.has(kGoogle)) return;
+  const std::string place = folder.place_of(kGoogle);
+  const auto make = [folder, place] {
+    nlohmann::json config = parse_python_json(folder.read_text(kGoogle, kMaxConfigBytes), place);
+    if (config.is_object()) config.emplace("model_type", "bert");
+    return python_json_text(config);
+  };
+  folder.bring_text(kConfig, make, place);
+}
+
 bool is_index(const fs::path& file) { return file.filename().string().ends_with(kIndexEnding); }
 
 std::string find_weights(const CheckpointFolder& folder) {

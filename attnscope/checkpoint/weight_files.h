@@ -39,6 +39,10 @@ std::vector<std::string> weight_endings();
 /// The files that are read next to the weights, if they exist: configuration and tokenizer.
 std::span<const std::string_view> companion_files();
 
+/// Makes Google's bert_config.json, which does not name its model, the config.json of a folder that
+/// has none.
+void bring_google_config(CheckpointFolder& folder);
+
 /// Returns the local files from which the checkpoint is read, and those that opening it would look
 /// for, even if they do not exist.
 std::vector<std::filesystem::path> paths_of(const Checkpoint& checkpoint);

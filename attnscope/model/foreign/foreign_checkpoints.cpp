@@ -43,7 +43,8 @@ void adopt_foreign_checkpoint(Checkpoint& checkpoint) {
   for (const ReadForeign read : kReaders) {
     std::optional<ForeignModel> model = read(checkpoint, settings);
     if (!model) continue;
-    checkpoint.bring_model(std::move(model->tensors), std::move(model->config));
+    checkpoint.replace_tensors(std::move(model->tensors));
+    checkpoint.use_config(std::move(model->config));
     return;
   }
 }
