@@ -3,8 +3,8 @@
 
     python tools/golden_foreign.py [CASE...]
 
-golden.json has the logits of the last token (or of the image in pixels.npy) from the program's own code or from transformers, in
-float32, and the singular values of some matrices in float64. Needs numpy, torch, transformers, onnx, openai-whisper, timm and
+golden.json has the logits of the last token, or of the image in pixels.npy. They come from the program's own code or from
+transformers, in float32. The singular values of some matrices are in float64. Needs numpy, torch, transformers, onnx, openai-whisper, timm and
 open_clip_torch, but tests do not.
 """
 

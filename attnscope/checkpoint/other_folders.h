@@ -6,8 +6,8 @@
 namespace attnscope {
 
 /// Throws Error(unsupported) that names what a folder without readable weights holds, and the next
-/// step: a pipeline of diffusers, checkpoints of a training run, a distributed checkpoint of
-/// PyTorch, ranks of Megatron, or a TensorFlow checkpoint. Returns if it is none of them.
+/// step. Knows pipelines of diffusers, checkpoints of a training run, distributed checkpoints of
+/// PyTorch, ranks of Megatron, and TensorFlow checkpoints. Returns for other folders.
 void refuse_other_contents(const CheckpointFolder& folder);
 
 }  // namespace attnscope
