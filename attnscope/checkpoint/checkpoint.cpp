@@ -7,6 +7,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/checkpoint/quantized/quantized.h"
+#include "attnscope/checkpoint/sentence_transformers.h"
 #include "attnscope/checkpoint/weight_files.h"
 
 namespace attnscope {
@@ -70,7 +71,7 @@ Checkpoint Checkpoint::open(const fs::path& path) {
     refuse_folder(ErrorKind::io, path, "no such file or folder",
                   "a model on the Hugging Face hub is named ORG/NAME");
   }
-  if (fs::is_directory(status)) return open(CheckpointFolder(path));
+  if (fs::is_directory(status)) return open(CheckpointFolder(transformer_folder(path)));
   return open(CheckpointFolder(path.parent_path()), path.filename().string());
 }
 

@@ -1,0 +1,58 @@
+// Folders of sentence-transformers: the model is in the folder of a module.
+#include "attnscope/checkpoint/sentence_transformers.h"
+
+#include <gtest/gtest.h>
+
+#include "attnscope/base/error.h"
+#include "attnscope/checkpoint/checkpoint.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temp_folder.h"
+
+namespace attnscope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOldModules =
+    R"([{"idx": 0, "name": "0", "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}])";
+
+TEST(SentenceTransformers, TheTransformerHasItsOwnFolder) {
+  const TempFolder folder;
+  folder.write("modules.json", kOldModules);
+  EXPECT_EQ(transformer_folder(folder.path()), folder.path() / "0_Transformer");
+  const fs::path from = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/data/classifiers/bert";
+  fs::create_directories(folder.path() / "0_Transformer");
+  for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
+    fs::copy_file(from / file, folder.path() / "0_Transformer" / file);
+  }
+  const Checkpoint checkpoint = Checkpoint::open(folder.path());
+  EXPECT_TRUE(checkpoint.folder().has("vocab.txt"));
+}
+
+TEST(SentenceTransformers, OrIsInTheFolderItself) {
+  const TempFolder folder;
+  EXPECT_EQ(transformer_folder(folder.path()), folder.path());
+  folder.write("modules.json",
+               R"([{"path": "", "type": "sentence_transformers.models.Transformer"}])");
+  EXPECT_EQ(transformer_folder(folder.path()), folder.path());
+  folder.write("modules.json", kOldModules);
+  folder.write("config.json", "{}");
+  EXPECT_EQ(transformer_folder(folder.path()), folder.path());
+}
+
+TEST(SentenceTransformers, MalformedModulesAreRefused) {
+  for (const char* modules : {"{}", "[]", "[1]", R"([{"type": "a.Transformer"}])",
+                              R"([{"path": "0", "type": "a.Pooling"}])",
+                              R"([{"path": "../other", "type": "a.Transformer"}])",
+                              R"([{"path": "..", "type": "a.Transformer"}])",
+                              R"([{"path": "/etc", "type": "a.Transformer"}])"}) {
+    SCOPED_TRACE(modules);
+    const TempFolder folder;
+    folder.write("modules.json", modules);
+    EXPECT_THROW(transformer_folder(folder.path()), Error);
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::test
