@@ -10,6 +10,10 @@ int tokc_encode(const tokc_tokenizer*, const uint8_t*, size_t, int, rust_bytes*,
                 rust_bytes*) {
   return tokc_absent;
 }
+int tokc_encode_pair(const tokc_tokenizer*, const uint8_t*, size_t, const uint8_t*, size_t, int,
+                     rust_bytes*, rust_bytes*, rust_bytes*, rust_bytes*) {
+  return tokc_absent;
+}
 int tokc_decode(const tokc_tokenizer*, const uint32_t*, size_t, int, rust_bytes*, rust_bytes*) {
   return tokc_absent;
 }

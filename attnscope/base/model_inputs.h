@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace attnscope {
@@ -28,6 +29,23 @@ struct PatchGrid {
 
 // A text as token ids.
 
-using TokenIds = std::vector<std::int64_t>;
+/// The token ids of a text. A list of ids, so that code that ignores pairs of texts needs nothing
+/// else; copies keep what belongs to each token.
+struct TokenIds : std::vector<std::int64_t> {
+  using vector::vector;
+  TokenIds() = default;
+  TokenIds(std::vector<std::int64_t> ids) : vector(std::move(ids)) {}
+
+  /// Token type of each token, which selects its type embedding; empty: all 0.
+  std::vector<std::int64_t> types = {};
+  /// For a pair of texts: the text of each token, 0 or 1, and −1 for special tokens. Empty for a
+  /// single text. Only measures read it.
+  std::vector<std::int64_t> texts = {};
+
+  /// Whether everything is equal; == compares only the ids.
+  bool same(const TokenIds& other) const {
+    return *this == other && types == other.types && texts == other.texts;
+  }
+};
 
 }  // namespace attnscope

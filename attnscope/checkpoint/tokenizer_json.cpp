@@ -12,21 +12,29 @@ json added_token(std::int64_t id, const std::string& spelling, bool special) {
           {"rstrip", false}, {"normalized", false}, {"special", special}};
 }
 
-json template_of(const json& vocabulary, const std::string& first, const std::string& last) {
-  const json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
-  json single = json::array(), special = json::object();
-  const auto put = [&](const std::string& spelling) {
+json template_of(const json& vocabulary, const std::string& first, const std::string& last,
+                 PairForm form) {
+  json special = json::object();
+  const auto put = [&](json& into, const std::string& spelling, int type) {
     if (spelling.empty() || !vocabulary.contains(spelling)) return;
-    single.push_back({{"SpecialToken", {{"id", spelling}, {"type_id", 0}}}});
+    into.push_back({{"SpecialToken", {{"id", spelling}, {"type_id", type}}}});
     special[spelling] = {{"id", spelling},
                          {"ids", json::array({vocabulary[spelling]})},
                          {"tokens", json::array({spelling})}};
   };
-  put(first);
-  single.push_back(text);
-  put(last);
+  const auto put_text = [](json& into, const char* text, int type) {
+    into.push_back({{"Sequence", {{"id", text}, {"type_id", type}}}});
+  };
+  json single = json::array();
+  put(single, first, 0);
+  put_text(single, "A", 0);
+  put(single, last, 0);
   json pair = single;
-  pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 1}}}});
+  const int second = form == PairForm::two_ends ? 0 : 1;
+  if (form == PairForm::two_ends) put(pair, last, second);
+  if (form == PairForm::like_two_texts) put(pair, first, second);
+  put_text(pair, "B", second);
+  put(pair, last, second);
   return {{"type", "TemplateProcessing"},
           {"single", single},
           {"pair", pair},

@@ -12,10 +12,17 @@ namespace attnscope {
 /// decoding may skip it.
 nlohmann::json added_token(std::int64_t id, const std::string& spelling, bool special);
 
+/// How a tokenizer joins a pair of texts, after `first A last`.
+enum class PairForm {
+  one_end,         // BERT: B last; token type 1
+  two_ends,        // RoBERTa: last B last; token type 0
+  like_two_texts,  // decoders, T5: first B last; token type 1
+};
+
 /// Returns a post-processor that puts `first` before a text and `last` after it, if they are given
 /// and in the vocabulary.
 nlohmann::json template_of(const nlohmann::json& vocabulary, const std::string& first,
-                           const std::string& last);
+                           const std::string& last, PairForm form);
 
 /// Returns the pre-tokenizer or decoder of byte-level tokenizers. `cuts`: splits a text into words
 /// like GPT-2.

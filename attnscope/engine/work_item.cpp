@@ -29,14 +29,14 @@ void add_media_inputs(const Array& array, SequenceBatch& batch) {
   }
 }
 
-using Sequences = std::vector<std::vector<std::int64_t>>;
+using Sequences = std::vector<TokenIds>;
 
 /// Reads an array, or a list of arrays of different lengths.
 Sequences sequences_of(const Record& record, std::string_view name) {
   Sequences out;
   if (const Value* value = record.find(name); value != nullptr && value->get<Value::List>()) {
     for (const Value& each : *value->get<Value::List>()) {
-      out.push_back(expect_vector<std::int64_t>({{std::string(name), each}}, name));
+      out.emplace_back(expect_vector<std::int64_t>({{std::string(name), each}}, name));
     }
   } else {
     const MatrixView<const std::int64_t> tokens = expect_matrix<std::int64_t>(record, name);
@@ -50,6 +50,20 @@ Sequences sequences_of(const Record& record, std::string_view name) {
   return out;
 }
 
+/// Reads what add_facts_of() wrote.
+void add_facts(const Record& record, std::string_view name, std::vector<std::int64_t> TokenIds::*of,
+               Sequences& sequences) {
+  if (record.find(name) == nullptr) return;
+  const Value::List& all = expect<Value::List>(record, name);
+  if (all.size() != sequences.size()) refuse_field(name);
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    if (all[at].is_null()) continue;
+    std::vector<std::int64_t>& own = sequences[at].*of;
+    own = expect_vector<std::int64_t>({{std::string(name), all[at]}}, name);
+    if (own.size() != sequences[at].size()) refuse_field(name);
+  }
+}
+
 SequenceBatch batch_of(const Record& record) {
   SequenceBatch batch{.first = expect<std::int64_t>(record, "first"),
                       .layers = expect_vector<std::int64_t>(record, "layers")};
@@ -57,10 +71,13 @@ SequenceBatch batch_of(const Record& record) {
   if (media_inputs != nullptr) add_media_inputs(expect<Array>(*media_inputs, "signals"), batch);
   if (media_inputs != nullptr && record.find("tokens") == nullptr) return batch;
   batch.tokens = sequences_of(record, "tokens");
+  add_facts(record, "types", &TokenIds::types, batch.tokens);
+  add_facts(record, "texts", &TokenIds::texts, batch.tokens);
   if (media_inputs != nullptr) {
     if (batch.media_inputs.size() != batch.tokens.size()) refuse_field("signals");
   } else if (record.find("sources") != nullptr) {
     batch.sources = sequences_of(record, "sources");
+    add_facts(record, "source_texts", &TokenIds::texts, batch.sources);
     if (batch.sources.size() != batch.tokens.size()) refuse_field("sources");
   }
   if (record.find("scored") != nullptr) {
@@ -83,10 +100,25 @@ Value sequences_value(const Sequences& sequences) {
   return Array{{std::ssize(sequences), static_cast<std::int64_t>(length)}, std::move(ids)};
 }
 
+/// Adds the types or texts of tokens, if any sequence has them; those of the others are null.
+void add_facts_of(const Sequences& sequences, std::vector<std::int64_t> TokenIds::*of,
+                  const char* name, Record& record) {
+  const bool any = std::any_of(sequences.begin(), sequences.end(),
+                               [&](const TokenIds& ids) { return !(ids.*of).empty(); });
+  if (!any) return;
+  Value::List all;
+  for (const TokenIds& ids : sequences) {
+    all.push_back((ids.*of).empty() ? Value() : Value(ids.*of));
+  }
+  record.add(name, std::move(all));
+}
+
 Value batch_value(const std::optional<SequenceBatch>& batch) {
   if (!batch) return {};
   Record record = {{"first", batch->first}};
   if (!batch->tokens.empty()) record.add("tokens", sequences_value(batch->tokens));
+  add_facts_of(batch->tokens, &TokenIds::types, "types", record);
+  add_facts_of(batch->tokens, &TokenIds::texts, "texts", record);
   if (!batch->media_inputs.empty()) {
     Array all{.shape = batch->media_inputs.front().shape};
     all.shape.insert(all.shape.begin(), std::ssize(batch->media_inputs));
@@ -99,6 +131,7 @@ Value batch_value(const std::optional<SequenceBatch>& batch) {
   }
   record.add("layers", batch->layers);
   if (!batch->sources.empty()) record.add("sources", sequences_value(batch->sources));
+  add_facts_of(batch->sources, &TokenIds::texts, "source_texts", record);
   if (!batch->scored.empty()) record.add("scored", sequences_value(batch->scored));
   return record;
 }

@@ -18,17 +18,17 @@ namespace attnscope {
 
 /// Whole texts or images to run through the model, for analyses of attention maps.
 struct SequenceBatch {
-  std::int64_t first = 0;  // index of the first one among all texts of the run
-  std::vector<std::vector<std::int64_t>> tokens;  // ids of each sequence
+  std::int64_t first = 0;        // index of the first one among all texts of the run
+  std::vector<TokenIds> tokens;  // of each sequence
   /// Images or audio instead of `tokens`, or instead of `sources` for a decoder. All have one
   /// shape.
   std::vector<MediaInput> media_inputs = {};
   std::vector<std::int64_t> layers;  // layers to analyze, ascending
   /// Decoders only: the encoder's tokens for each sequence.
-  std::vector<std::vector<std::int64_t>> sources = {};
+  std::vector<TokenIds> sources = {};
   /// For each token of each sequence: 1 if it counts in losses and means, else 0. Empty if all
   /// count.
-  std::vector<std::vector<std::int64_t>> scored = {};
+  std::vector<TokenIds> scored = {};
 
   std::int64_t count() const {
     return tokens.empty() ? std::ssize(media_inputs) : std::ssize(tokens);

@@ -117,6 +117,21 @@ void ForwardPass::check_ids(const TokenIds& ids) const {
   }
 }
 
+void ForwardPass::check_types(const TokenIds& ids) const {
+  if (ids.types.empty()) return;
+  if (ids.types.size() != ids.size()) {
+    throw Error(ErrorKind::usage, {.problem = counted(ids.size(), "token") + ", but " +
+                                              counted(ids.types.size(), "token type")});
+  }
+  const std::int64_t types = weights_.types.tensor == nullptr ? 1 : weights_.types.rows;
+  for (const std::int64_t type : ids.types) {
+    if (type >= 0 && type < types) continue;
+    throw Error(ErrorKind::usage, {.problem = "token type " + std::to_string(type) +
+                                              " is out of range: " + model_.name() + " has " +
+                                              counted(types, "token type")});
+  }
+}
+
 void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
   const auto refuse = [&](const std::string& problem) {
     throw Error(ErrorKind::usage, {.problem = problem});
@@ -125,6 +140,7 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
   if (reads_audio()) refuse(model_.name() + " takes audio, not text");
   if (sequence.empty()) refuse("the text has no tokens");
   check_ids(sequence);
+  check_types(sequence);
   const std::int64_t tokens = past + std::ssize(sequence);
   if (tokens > longest()) {
     refuse("a text of " + counted(tokens, "token") + " is longer than the " +

@@ -160,8 +160,8 @@ class ForwardPass {
   EncoderOutput encode(std::span<const MediaInput> sources, const ForwardObserver& observer,
                        const Compute& compute) const;
 
-  /// Throws Error(usage) if a sequence is empty, contains an invalid token id, or (after `past`
-  /// earlier tokens) exceeds the learned positions.
+  /// Throws Error(usage) if a sequence is empty, contains an invalid token id or type, or (after
+  /// `past` earlier tokens) exceeds the learned positions.
   void check(const TokenIds& sequence, std::int64_t past = 0) const;
 
   /// Runs the sequences and returns the last hidden states, (rows, E). Empty if the pass ends
@@ -199,6 +199,21 @@ class ForwardPass {
   /// result for one sequence. `tokens`: its token ids, if it has any. Defined in pooled_head.cpp.
   std::vector<float> pooled(MatrixView<const float> states, std::span<const std::int64_t> tokens,
                             const Compute& compute) const;
+
+  /// Returns whether the model is a classifier, which has labels instead of logits over tokens.
+  bool predicts_labels() const { return model_.spec().labels.has_value(); }
+  /// Returns the head of a classifier. Throws Error(format) if the files lack it. Defined in
+  /// label_logits.cpp.
+  const LabelHeadWeights& label_head() const;
+  /// Returns the row that the head of a sequence classifier reads; for the mean of all rows, 0.
+  std::int64_t label_row(const TokenIds& tokens) const;
+  /// Returns the label logits: (1, labels) for a sequence classifier, (rows, labels) for a token
+  /// classifier, and (rows, 2) for question answering: first and last token of the answer.
+  /// `states`: run()'s result for one sequence. `tokens`: its token ids. Throws Error(numerical) if
+  /// one is not finite.
+  Matrix<float> label_logits(MatrixView<const float> states, const TokenIds& tokens,
+                             const Compute& compute) const;
+
   /// Runs the sequences from `start` on, whose rows belong to them. Requires may_start_between().
   /// Without modifications, results equal a whole pass bit for bit. `encoder_output`: as for run().
   Matrix<float> run_from(const PassStart& start, std::span<const TokenIds> sequences,
@@ -250,6 +265,8 @@ class ForwardPass {
 
   /// Throws Error(usage) for an id that is not a token of the model.
   void check_ids(const TokenIds& ids) const;
+  /// Throws Error(usage) for a token type that the model does not have.
+  void check_types(const TokenIds& ids) const;
 
   const Model& model_;
   std::shared_ptr<const ForwardPass> encoder_;

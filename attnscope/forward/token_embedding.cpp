@@ -155,6 +155,8 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
     std::vector<float> buffer;
     std::int64_t row = 0;
     for (std::size_t at = 0; at < sequences.size(); ++at) {
+      const std::vector<std::int64_t>& types = sequences[at].types;
+      std::size_t token = 0;
       for (const std::int64_t position : position_rows(spec.stream, rows.past[at], sequences[at])) {
         float* out = states.view().row_block(row++, 1).data;
         add_row(weights.positions, position, buffer, out);
@@ -162,7 +164,7 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
         if (has_waves && !is_padding(spec.stream, position)) {
           add_waves(*rule.waves, position, {out, static_cast<std::size_t>(states.cols())});
         }
-        add_row(weights.types, 0, buffer, out);
+        add_row(weights.types, types.empty() ? 0 : types[token++], buffer, out);
       }
     }
   };

@@ -30,12 +30,11 @@ double row_product(const float* a, const float* b, std::int64_t size) {
   });
 }
 
-std::string LinearHead::obstacle(const ForwardPass& pass) {
+namespace {
+
+/// Returns why the head's input is not a sum of component outputs. Empty if it is.
+std::string stream_obstacle(const ForwardPass& pass) {
   const ForwardWeights& weights = pass.weights();
-  if (!weights.head) return pass.no_logits();
-  if (weights.head->dense != nullptr || weights.head->norm) {
-    return "its LM head transforms the residual stream before the unembedding";
-  }
   if (weights.last_projection != nullptr)
     return "its LM head reads a projection of the residual stream";
   if (!weights.last_norm)
@@ -65,6 +64,37 @@ std::string LinearHead::obstacle(const ForwardPass& pass) {
   return "";
 }
 
+/// The rows of W_U, or those of the labels of a classifier.
+const RowTable& rows_of_head(const ForwardPass& pass) {
+  const ForwardWeights& weights = pass.weights();
+  return weights.labels ? weights.labels->rows : weights.head->rows;
+}
+
+/// The factor of the logits. Labels have none.
+double factor_of_head(const ForwardPass& pass) {
+  return pass.weights().labels ? 1.0 : pass.model().spec().head.factor;
+}
+
+}  // namespace
+
+std::string LinearHead::obstacle(const ForwardPass& pass) {
+  const ForwardWeights& weights = pass.weights();
+  if (!weights.head) return pass.no_logits();
+  if (weights.head->dense != nullptr || weights.head->norm) {
+    return "its LM head transforms the residual stream before the unembedding";
+  }
+  return stream_obstacle(pass);
+}
+
+std::string LinearHead::label_obstacle(const ForwardPass& pass) {
+  const LabelHeadWeights& head = pass.label_head();
+  if (head.dense != nullptr || head.norm) {
+    return "its head transforms the residual stream before the classifier";
+  }
+  if (head.pooling == LabelPooling::mean) return "its head reads the mean of all positions";
+  return stream_obstacle(pass);
+}
+
 bool LinearHead::norms_branches(const ForwardPass& pass) {
   const auto& layers = pass.weights().layers;
   return std::any_of(layers.begin(), layers.end(), [](const LayerWeights& layer) {
@@ -73,14 +103,16 @@ bool LinearHead::norms_branches(const ForwardPass& pass) {
 }
 
 std::vector<double> mean_output_row(const ForwardPass& pass, const Compute& compute) {
-  std::vector<std::int64_t> all(static_cast<std::size_t>(pass.logits_width()));
+  const std::int64_t outputs =
+      pass.predicts_labels() ? rows_of_head(pass).rows : pass.logits_width();
+  std::vector<std::int64_t> all(static_cast<std::size_t>(outputs));
   std::iota(all.begin(), all.end(), std::int64_t{0});
   compute.check_stop();
   return mean_output_row(pass, all);
 }
 
 std::vector<double> mean_output_row(const ForwardPass& pass, std::span<const std::int64_t> tokens) {
-  const RowTable& rows = pass.weights().head->rows;
+  const RowTable& rows = rows_of_head(pass);
   std::vector<double> mean(static_cast<std::size_t>(rows.cols), 0.0);
   std::vector<float> row(mean.size());
   for (const std::int64_t token : tokens) {
@@ -100,7 +132,7 @@ LinearHead::LinearHead(const ForwardPass& pass, std::vector<double> from)
 }
 
 Matrix<float> LinearHead::directions(std::span<const std::int64_t> tokens) const {
-  const double factor = pass_.model().spec().head.factor;
+  const double factor = factor_of_head(pass_);
   Matrix<float> out(std::ssize(tokens), std::ssize(from_));
   std::vector<float> row(from_.size());
   std::vector<double> direction(from_.size());
@@ -110,7 +142,7 @@ Matrix<float> LinearHead::directions(std::span<const std::int64_t> tokens) const
       std::fill_n(&out(at, 0), out.cols(), 0.0F);
       continue;
     }
-    pass_.weights().head->rows.read(token, row);
+    rows_of_head(pass_).read(token, row);
     double sum = 0;
     for (std::size_t col = 0; col < row.size(); ++col) {
       direction[col] = factor * gain_[col] * (static_cast<double>(row[col]) - from_[col]);
@@ -128,12 +160,12 @@ double LinearHead::constant(std::int64_t token) const {
   const std::vector<float>& bias = pass_.weights().last_norm->bias;
   if (bias.empty() || token < 0) return 0;
   std::vector<float> row(from_.size());
-  pass_.weights().head->rows.read(token, row);
+  rows_of_head(pass_).read(token, row);
   double sum = 0;
   for (std::size_t col = 0; col < row.size(); ++col) {
     sum += static_cast<double>(bias[col]) * (static_cast<double>(row[col]) - from_[col]);
   }
-  return pass_.model().spec().head.factor * sum;
+  return factor_of_head(pass_) * sum;
 }
 
 std::vector<double> LinearHead::scales(MatrixView<const float> stream) const {

@@ -11,7 +11,8 @@
 
 namespace attnscope {
 
-/// Returns the mean row of W_U, (D,), over the vocabulary or over some tokens.
+/// Returns the mean row of W_U, (D,), over the vocabulary (for a classifier: over its labels) or
+/// over some tokens.
 std::vector<double> mean_output_row(const ForwardPass& pass, const Compute& compute);
 std::vector<double> mean_output_row(const ForwardPass& pass, std::span<const std::int64_t> tokens);
 
@@ -24,11 +25,14 @@ class LinearHead {
  public:
   /// Returns why a model's logits are not such a sum. Empty if they are.
   static std::string obstacle(const ForwardPass& pass);
+  /// The same for the logits of a sequence classifier's labels.
+  static std::string label_obstacle(const ForwardPass& pass);
   /// Returns whether attention or MLP outputs pass norms of their own (Gemma 2). Their scales are
   /// then frozen, too.
   static bool norms_branches(const ForwardPass& pass);
 
-  /// Requires a model without obstacle(), which must outlive this object.
+  /// Requires a model without obstacle(), or a classifier without label_obstacle(), whose labels
+  /// then replace the tokens. The model must outlive this object.
   LinearHead(const ForwardPass& pass, std::vector<double> from);
 
   /// Returns direction() of each token, (tokens, D). Token −1 gives zeros.

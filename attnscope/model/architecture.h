@@ -107,6 +107,9 @@ struct Architecture {
   std::string gelu_means = {};
   ConfigFlag parallel = {"", false};  // attention and MLP read the same residual stream
   HeadRule head = {};
+  /// Heads of classifiers. Of several for one task, the first whose weight a file contains. Empty
+  /// for a decoder: the usual ones, see config/label_config.cpp.
+  std::vector<LabelHeadRule> label_heads = {};
   std::optional<DaisyRule> daisy = {};
   std::shared_ptr<const MoeRule> experts = {};   // null: every layer has a dense MLP
   std::shared_ptr<const MixerRule> mixers = {};  // null: every layer has attention

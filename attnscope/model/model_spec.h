@@ -69,8 +69,9 @@ struct ModelSpec {
   std::vector<bool> expert_layers;          // which layers have experts; empty: none
   StreamSpec stream;
   HeadSpec head;
-  std::string not_run;      // why the forward pass cannot be computed; empty: it can
-  bool multimodal = false;  // the files also contain other models
+  std::optional<LabelHeadSpec> labels;  // set: the model predicts labels, not tokens
+  std::string not_run;                  // why the forward pass cannot be computed; empty: it can
+  bool multimodal = false;              // the files also contain other models
   Quantization quantization;
   std::string source;  // the file that describes the model, for messages
   std::string text;    // text of that file

@@ -150,6 +150,32 @@ struct HeadRule {
   ConfigNumber soft_cap = {};
 };
 
+/// What a classifier labels.
+enum class LabelTask {
+  sequence,  // the whole text: ForSequenceClassification
+  token,     // each token: ForTokenClassification
+  span,      // first and last token of an answer: ForQuestionAnswering
+};
+
+/// The row that the head of a sequence classifier reads.
+enum class LabelPooling {
+  first,  // row 0
+  last,   // the row of the last token that is not padding
+  mean,   // the mean of all rows
+};
+
+/// The head of a classifier: activation(dense x + bias), then a norm, then the weight. Names are
+/// full tensor names; empty: no such step. Biases are read if the file contains them.
+struct LabelHeadRule {
+  LabelTask task = LabelTask::sequence;
+  std::string weight;  // (labels, D)
+  LabelPooling pooling = LabelPooling::first;
+  std::string pooling_key = {};  // "cls" or "mean" in config.json
+  std::string dense = {}, norm = {};
+  std::string activation = {};      // after `dense`
+  std::string activation_key = {};  // key in config.json, if the file names one
+};
+
 /// Layer 0 outputs norm(x + activation(convolution of the embedding along the text)), where x is
 /// its usual output (DeBERTa). Names are under the prefix.
 struct ConvolutionRule {

@@ -84,6 +84,53 @@ pub unsafe extern "C" fn tokc_encode(
 /// # Safety
 /// See tokenizer.h.
 #[no_mangle]
+pub unsafe extern "C" fn tokc_encode_pair(
+    tokenizer: &Loaded,
+    first: *const u8,
+    first_size: usize,
+    second: *const u8,
+    second_size: usize,
+    special: i32,
+    ids: &mut Bytes,
+    types: &mut Bytes,
+    texts: &mut Bytes,
+    message: &mut Bytes,
+) -> i32 {
+    let encoded = guarded(|| {
+        let text = |data, size| {
+            let text = std::str::from_utf8(slice(data, size));
+            text.map_err(|error| error.to_string())
+        };
+        let (first, second) = (text(first, first_size)?, text(second, second_size)?);
+        tokenizer.check_text(first)?;
+        tokenizer.check_text(second)?;
+        let encoding = tokenizer.tokenizer.encode((first, second), special != 0);
+        let encoding = encoding.map_err(|error| error.to_string())?;
+        let numbers = |values: &[u32]| {
+            let bytes = values.iter().flat_map(|value| value.to_ne_bytes());
+            Bytes::of(bytes.collect::<Vec<u8>>())
+        };
+        // Tokens that a post-processor adds belong to no text.
+        let text_of = encoding.get_sequence_ids().into_iter();
+        let text_of = text_of.map(|text| text.map_or(u32::MAX, |number| number as u32));
+        Ok((
+            numbers(encoding.get_ids()),
+            numbers(encoding.get_type_ids()),
+            numbers(&text_of.collect::<Vec<u32>>()),
+        ))
+    });
+    match encoded {
+        Ok(found) => {
+            (*ids, *types, *texts) = found;
+            OK
+        }
+        Err(text) => fail(message, text),
+    }
+}
+
+/// # Safety
+/// See tokenizer.h.
+#[no_mangle]
 pub unsafe extern "C" fn tokc_decode(
     tokenizer: &Loaded,
     ids: *const u32,

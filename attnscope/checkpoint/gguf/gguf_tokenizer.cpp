@@ -67,8 +67,12 @@ json ends_of(const GgufFile& file, const Vocabulary& vocabulary, const json& ids
     const std::string named = vocabulary.named(file, key);
     return named.empty() && ends ? vocabulary.named(file, of_encoders) : named;
   };
-  return template_of(ids, either(first, "bos_token_id", "cls_token_id"),
-                     either(last, "eos_token_id", "seperator_token_id"));
+  const std::string begin = either(first, "bos_token_id", "cls_token_id");
+  // Of the tokenizers with ends, those of encoders (XLM-RoBERTa) also have a beginning, T5's do
+  // not.
+  const bool encoder = ends && !begin.empty();
+  return template_of(ids, begin, either(last, "eos_token_id", "seperator_token_id"),
+                     encoder ? PairForm::two_ends : PairForm::like_two_texts);
 }
 
 /// SentencePiece BPE, as transformers writes it for Llama and Gemma: pairs are merged by their
@@ -234,7 +238,7 @@ json word_pieces(const GgufFile& file, const Vocabulary& vocabulary) {
   const std::string first = own.named(file, "cls_token_id");
   out["post_processor"] =
       template_of(ids, first.empty() ? or_usual("bos_token_id", "[CLS]") : first,
-                  or_usual("seperator_token_id", "[SEP]"));
+                  or_usual("seperator_token_id", "[SEP]"), PairForm::one_end);
   return out;
 }
 

@@ -56,7 +56,8 @@ struct CopyingScores {
 class HeadCopying {
  public:
   /// `naming`: candidate tokens. All arguments must outlive this object.
-  HeadCopying(const ForwardPass& pass, const TokenIds& naming, const Compute& compute)
+  HeadCopying(const ForwardPass& pass, const std::vector<std::int64_t>& naming,
+              const Compute& compute)
       : pass_(pass), candidates_(naming), compute_(compute) {}
 
   /// `factors`: of the head's OV, with the preceding norm folded in and means removed. `inputs`:
@@ -71,7 +72,7 @@ class HeadCopying {
   const std::vector<std::vector<double>>& values_of_bias(std::int64_t layer);
 
   const ForwardPass& pass_;
-  const TokenIds& candidates_;
+  const std::vector<std::int64_t>& candidates_;
   const Compute& compute_;
   std::map<TokenBasis, Matrix<double>> products_;
   std::optional<TokenProduct> all_;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/forward/audio_embedding.h"
 #include "attnscope/forward/patch_embedding.h"
 #include "attnscope/forward/pooled_head.h"
@@ -44,7 +45,10 @@ class Reader : public TensorReader {
       if (across) out.layers.back().cross = across->read_cross(layer);
     }
     out.last_norm = norm(spec_.stream.last_norm, 0, spec_.dimensions.width);
-    if (spec_.head.rule.pooling == Pooling::none) {
+    if (spec_.labels) {
+      out.no_head = "its head predicts labels, not tokens";
+      read_label_head(out);
+    } else if (spec_.head.rule.pooling == Pooling::none) {
       read_head(out);
     } else {
       out.no_head = "its head pools the whole sequence";
@@ -164,6 +168,48 @@ class Reader : public TensorReader {
     head.rows = rows;
     head.vocabulary = make_linear({matrix}, std::move(bias), /*copied=*/false);
     out.head = std::move(head);
+  }
+
+  /// Reads the head of a classifier, or why it cannot be read.
+  void read_label_head(ForwardWeights& out) const {
+    const LabelHeadSpec& labels = *spec_.labels;
+    const auto rule = std::find_if(labels.rules.begin(), labels.rules.end(), [&](const auto& one) {
+      return model_.checkpoint().find(one.weight) != nullptr;
+    });
+    if (rule == labels.rules.end()) {
+      out.no_labels = model_.find(labels.rules.front().weight).missing;
+      return;
+    }
+    LabelHeadWeights head{.task = rule->task, .pooling = rule->pooling};
+    const std::int64_t width =
+        out.last_projection == nullptr ? spec_.dimensions.width : spec_.stream.embedding_width;
+    if (!rule->dense.empty()) {
+      const Site dense = model_.find(rule->dense);
+      out.no_labels = dense.missing;
+      if (dense.tensor == nullptr) return;
+      head.dense = linear(rule->dense, width, width);
+    }
+    if (!rule->norm.empty()) {
+      const Site gain = model_.norm_gain(*labels.norm, std::nullopt, {width});
+      out.no_labels = gain.missing;
+      if (gain.tensor == nullptr) return;
+      head.norm = norm(labels.norm, std::nullopt, width);
+    }
+    head.rows = table(rule->weight, width);
+    const bool spans = rule->task == LabelTask::span;
+    if (head.rows.rows == 0 || (spans && head.rows.rows != 2)) {
+      refuse("'" + rule->weight + "' has " + counted(head.rows.rows, "row") + ", expected " +
+                 (spans ? "2: the first and the last token of an answer" : "one per label"),
+             std::nullopt);
+    }
+    const std::size_t names = labels.names.size();
+    if (!spans && names != 0 && static_cast<std::int64_t>(names) != head.rows.rows) {
+      refuse("'" + rule->weight + "' has " + counted(head.rows.rows, "row") +
+                 ", but id2label has " + counted(names, "label"),
+             std::nullopt);
+    }
+    head.weight = linear(rule->weight, head.rows.rows, width);
+    out.labels = std::move(head);
   }
 
   /// Reads the bias of the LM head. `missing`: receives the reason if a required bias is missing.

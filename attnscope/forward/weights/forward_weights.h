@@ -189,6 +189,16 @@ struct HeadWeights {
   RowTable rows;            // the same matrix, read row by row
 };
 
+/// Head of a classifier: see LabelHeadRule.
+struct LabelHeadWeights {
+  LabelTask task = LabelTask::sequence;
+  LabelPooling pooling = LabelPooling::first;
+  SharedLinear dense;  // null: no such step
+  OptionalNorm norm;
+  SharedLinear weight;  // (labels, E); for spans, two rows: first and last token
+  RowTable rows;        // the same matrix, read row by row
+};
+
 /// All weights of a forward pass. The model must outlive them.
 struct ForwardWeights {
   const Checkpoint* checkpoint = nullptr;
@@ -202,6 +212,9 @@ struct ForwardWeights {
   std::optional<HeadWeights> head;
   std::string no_head;  // reason for missing logits; empty: has logits
   std::optional<PooledHead> pooled;
+  std::optional<LabelHeadWeights> labels;
+  std::string
+      no_labels;  // reason for missing labels of a classifier; empty: has labels, or is none
 
   /// Reads norms and biases. `copy_weights`: copies float32 projections to memory, which then need
   /// no decoding. `cross`: the cross-attention stack of a decoder, else null. Throws

@@ -121,7 +121,8 @@ std::string byte_level_json(const CheckpointFolder& folder, const TokenizerConfi
   json tokenizer = tokenizer_of(pair_model(vocabulary, merges), byte_level(true));
   tokenizer["added_tokens"] = added_tokens(vocabulary, special);
   tokenizer["pre_tokenizer"] = byte_level(add_prefix_space);
-  tokenizer["post_processor"] = template_of(vocabulary, first, last);
+  tokenizer["post_processor"] =
+      template_of(vocabulary, first, last, roberta ? PairForm::two_ends : PairForm::like_two_texts);
   return tokenizer.dump();
 }
 
@@ -160,7 +161,7 @@ std::string word_piece_json(const CheckpointFolder& folder, const TokenizerConfi
                              {"strip_accents", strip_accents ? json(*strip_accents) : json()},
                              {"lowercase", config.do_lower_case.value_or(!capitals)}};
   tokenizer["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
-  tokenizer["post_processor"] = template_of(vocabulary, first, last);
+  tokenizer["post_processor"] = template_of(vocabulary, first, last, PairForm::one_end);
   return tokenizer.dump();
 }
 

@@ -25,6 +25,12 @@ void tokc_unload(tokc_tokenizer* tokenizer);
 int tokc_encode(const tokc_tokenizer* tokenizer, const uint8_t* text, size_t size, int special,
                 rust_bytes* ids, size_t* position, rust_bytes* message);
 
+/* Returns the ids of a pair of texts, as tokc_encode() does, and for each token its token type and
+ * its text: 0, 1, or UINT32_MAX for an added token. */
+int tokc_encode_pair(const tokc_tokenizer* tokenizer, const uint8_t* first, size_t first_size,
+                     const uint8_t* second, size_t second_size, int special, rust_bytes* ids,
+                     rust_bytes* types, rust_bytes* texts, rust_bytes* message);
+
 /* Returns the text of ids, in UTF-8. Skips unknown ids. */
 int tokc_decode(const tokc_tokenizer* tokenizer, const uint32_t* ids, size_t count,
                 int skip_special, rust_bytes* text, rust_bytes* message);

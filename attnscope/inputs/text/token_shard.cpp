@@ -75,8 +75,8 @@ void TokenShard::check_ids(std::int64_t vocabulary) const {
   file_.check_intact();
 }
 
-std::vector<std::vector<std::int64_t>> TokenShard::cut_windows(const WindowRequest& request) const {
-  std::vector<std::vector<std::int64_t>> windows;
+std::vector<TokenIds> TokenShard::cut_windows(const WindowRequest& request) const {
+  std::vector<TokenIds> windows;
   for (const std::int64_t start : window_starts(size(), request, file_.path().string())) {
     windows.push_back(ids(start, request.length));
   }

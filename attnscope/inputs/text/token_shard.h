@@ -31,7 +31,7 @@ class TokenShard {
   void check_ids(std::int64_t vocabulary) const;
   /// Throws the errors of window_starts(), and Error(io) if the file was modified since it was
   /// opened.
-  std::vector<std::vector<std::int64_t>> cut_windows(const WindowRequest& request) const;
+  std::vector<TokenIds> cut_windows(const WindowRequest& request) const;
 
  private:
   MappedFile file_;

@@ -70,10 +70,9 @@ std::vector<std::int64_t> window_starts(std::int64_t tokens, const WindowRequest
   return starts;
 }
 
-std::vector<std::vector<std::int64_t>> cut_windows(std::span<const std::int64_t> ids,
-                                                   const WindowRequest& request,
-                                                   std::string_view place) {
-  std::vector<std::vector<std::int64_t>> windows;
+std::vector<TokenIds> cut_windows(std::span<const std::int64_t> ids, const WindowRequest& request,
+                                  std::string_view place) {
+  std::vector<TokenIds> windows;
   for (const std::int64_t start :
        window_starts(static_cast<std::int64_t>(ids.size()), request, place)) {
     const auto window =

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/base/model_inputs.h"
+
 namespace attnscope {
 
 struct WindowRequest {
@@ -33,9 +35,8 @@ std::vector<std::int64_t> window_starts(std::int64_t tokens, const WindowRequest
                                         std::string_view place);
 
 /// Returns the ids of those windows of a text.
-std::vector<std::vector<std::int64_t>> cut_windows(std::span<const std::int64_t> ids,
-                                                   const WindowRequest& request,
-                                                   std::string_view place);
+std::vector<TokenIds> cut_windows(std::span<const std::int64_t> ids, const WindowRequest& request,
+                                  std::string_view place);
 
 /// Throws Error(format) about `place` that reports the first of `ids` that is negative or not below
 /// `vocabulary`, and its position.

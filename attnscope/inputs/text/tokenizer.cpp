@@ -74,6 +74,7 @@ std::optional<Tokenizer> Tokenizer::find(const CheckpointFolder& folder) {
       files->special, [&](std::string_view spelling) { return tokenizer.id(spelling); });
   // The model's token for unknown text, whatever other files specify.
   if (unknown) tokenizer.special_tokens_.unknown = unknown;
+  tokenizer.gives_types_ = files->gives_types;
   return tokenizer;
 }
 
@@ -109,13 +110,27 @@ Tokenizer Tokenizer::of_json(std::string_view json, std::string_view file) {
   return tokenizer;
 }
 
+namespace {
+
+void check_text_size(std::size_t size) {
+  if (size <= kTextLimitBytes) return;
+  throw Error(ErrorKind::format,
+              {.place = "text",
+               .problem = "is longer than " + std::to_string(kTextLimitBytes) + " bytes",
+               .hint = "encode the text in parts, or into a token shard"});
+}
+
+/// The numbers in the memory of the crate.
+std::vector<std::uint32_t> numbers_of(const CrateBytes& bytes) {
+  std::vector<std::uint32_t> numbers(bytes.size() / sizeof(std::uint32_t));
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+}  // namespace
+
 std::vector<std::int64_t> Tokenizer::encode(std::string_view text, bool special) const {
-  if (text.size() > kTextLimitBytes) {
-    throw Error(ErrorKind::format,
-                {.place = "text",
-                 .problem = "is longer than " + std::to_string(kTextLimitBytes) + " bytes",
-                 .hint = "encode the text in parts, or into a token shard"});
-  }
+  check_text_size(text.size());
   CrateBytes ids, message;
   std::size_t position = 0;
   const int status = tokc_encode(handle_->crate, bytes_of(text), text.size(), special ? 1 : 0,
@@ -125,9 +140,25 @@ std::vector<std::int64_t> Tokenizer::encode(std::string_view text, bool special)
                 {.place = "text", .problem = "is not UTF-8 at byte " + std::to_string(position)});
   }
   if (status != tokc_ok) refuse_tokenizer(file_, "cannot encode the text", message);
-  std::vector<std::uint32_t> narrow(ids.size() / sizeof(std::uint32_t));
-  if (!narrow.empty()) std::memcpy(narrow.data(), ids.data(), ids.size());
+  const std::vector<std::uint32_t> narrow = numbers_of(ids);
   return {narrow.begin(), narrow.end()};
+}
+
+TokenIds Tokenizer::encode_pair(std::string_view first, std::string_view second,
+                                bool special) const {
+  check_text_size(first.size() + second.size());
+  CrateBytes ids, types, texts, message;
+  const int status = tokc_encode_pair(handle_->crate, bytes_of(first), first.size(),
+                                      bytes_of(second), second.size(), special ? 1 : 0, ids.out(),
+                                      types.out(), texts.out(), message.out());
+  if (status != tokc_ok) refuse_tokenizer(file_, "cannot encode the pair of texts", message);
+  const std::vector<std::uint32_t> narrow = numbers_of(ids), of_types = numbers_of(types);
+  TokenIds out(narrow.begin(), narrow.end());
+  if (gives_types_) out.types.assign(of_types.begin(), of_types.end());
+  for (const std::uint32_t text : numbers_of(texts)) {
+    out.texts.push_back(text == UINT32_MAX ? -1 : static_cast<std::int64_t>(text));
+  }
+  return out;
 }
 
 std::string Tokenizer::decode(std::span<const std::int64_t> ids, bool skip_special) const {

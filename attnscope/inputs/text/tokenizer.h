@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/base/model_inputs.h"
 #include "attnscope/checkpoint/checkpoint_folder.h"
 #include "attnscope/inputs/text/token_text.h"
 
@@ -54,6 +55,10 @@ class Tokenizer {
   /// kTextLimitBytes, or cannot be encoded by the tokenizer.
   std::vector<std::int64_t> encode(std::string_view text, bool special) const;
 
+  /// Returns the ids of a pair of texts, with the token type and the text of each token. Throws as
+  /// encode().
+  TokenIds encode_pair(std::string_view first, std::string_view second, bool special) const;
+
   /// Returns the text of `ids`, in UTF-8; with `skip_special`, without special tokens. Ids without
   /// a token are skipped, because many models have more embeddings than their tokenizer has tokens.
   std::string decode(std::span<const std::int64_t> ids, bool skip_special) const;
@@ -81,6 +86,7 @@ class Tokenizer {
   std::unique_ptr<Handle> handle_;
   std::string file_;
   SpecialTokens special_tokens_;
+  bool gives_types_ = true;  // false: the model is run without token types
 };
 
 // The memory limit of tokenizers.

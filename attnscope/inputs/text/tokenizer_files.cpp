@@ -1,5 +1,6 @@
 #include "attnscope/inputs/text/tokenizer_files.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <initializer_list>
@@ -21,7 +22,7 @@ std::optional<TokenizerFiles> find_tokenizer_files(const CheckpointFolder& folde
   if (!whole && !byte_level && !vocabulary && !folder.has("vocab.txt")) return std::nullopt;
 
   const TokenizerConfig config = read_tokenizer_config(folder);
-  TokenizerFiles out{.special = config.special};
+  TokenizerFiles out{.special = config.special, .gives_types = config.gives_types};
   if (whole) {
     out.file = folder.place_of("tokenizer.json");
     out.json = folder.read_text("tokenizer.json", kTokenizerLimitBytes);
@@ -139,6 +140,14 @@ std::map<std::int64_t, std::string> added_tokens_of(const nlohmann::json& object
   return tokens;
 }
 
+/// Whether token types are among the model's inputs. Without a list, tokenizers give them, and
+/// models without type embeddings ignore them.
+bool gives_types(const nlohmann::json& object) {
+  const auto names = object.find("model_input_names");
+  if (names == object.end() || !names->is_array()) return true;
+  return std::find(names->begin(), names->end(), "token_type_ids") != names->end();
+}
+
 }  // namespace
 
 std::string TokenizerConfig::spelling(std::string_view key, std::string_view usual) const {
@@ -164,6 +173,7 @@ TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder) {
       .legacy = flag(object, file, "legacy"),
       .extra_ids = extra_ids(object, file),
       .added_tokens = added_tokens_of(object, file),
+      .gives_types = gives_types(object),
       .exists = folder.has(kConfig),
   };
   add_spellings(object, file, out.special);

@@ -20,6 +20,8 @@ struct TokenizerFiles {
   std::string json;  // the text of a tokenizer.json, read or converted
   std::string file;  // its source file, for messages
   SpecialSpellings special;
+  /// False: tokenizer_config.json lists the model's inputs, and token types are not among them.
+  bool gives_types = true;
 };
 
 /// Returns nothing if `folder` has no tokenizer. See Tokenizer::find().
@@ -46,6 +48,7 @@ struct TokenizerConfig {
   std::optional<bool> legacy;
   std::optional<std::int64_t> extra_ids;
   std::map<std::int64_t, std::string> added_tokens;  // of `added_tokens_decoder`, by id
+  bool gives_types = true;  // see TokenizerFiles
   SpecialSpellings special;
   bool exists = false;  // whether the folder has a tokenizer_config.json
 

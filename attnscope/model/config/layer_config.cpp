@@ -9,6 +9,7 @@
 #include "attnscope/base/text.h"
 #include "attnscope/model/config/embedding_and_norm_config.h"
 #include "attnscope/model/config/expert_config.h"
+#include "attnscope/model/config/label_config.h"
 #include "attnscope/model/config/mask_config.h"
 #include "attnscope/model/config/mixer_config.h"
 #include "attnscope/model/config/mla_and_indexer_config.h"
@@ -272,6 +273,9 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   spec.head.soft_cap = config.positive(architecture.head.soft_cap);
   spec.head.end_token = config.number(architecture.head.end_token, /*least=*/0);
   spec.head.factor = logits_factor(architecture.multipliers, config, spec.dimensions.width);
+  std::string unknown_labels;
+  spec.labels = label_head_of(architecture, config, unknown_labels);
+  if (spec.not_run.empty()) spec.not_run = unknown_labels;
 }
 
 }  // namespace attnscope

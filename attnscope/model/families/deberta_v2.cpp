@@ -54,6 +54,10 @@ Architecture deberta_v2() {
                        // The head of v3, regardless of `legacy` in its config.
                        .other_dense = "lm_predictions.lm_head.dense.weight",
                        .other_norm = "lm_predictions.lm_head.LayerNorm"};
+  LabelHeadRule& sequence = architecture.label_heads.front();
+  sequence.dense = "pooler.dense.weight";
+  sequence.activation = "gelu";
+  sequence.activation_key = "pooler_hidden_act";
   architecture.head_marker = "*predictions.*";
   architecture.causal = {"", false};
   return architecture;

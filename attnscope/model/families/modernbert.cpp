@@ -11,6 +11,15 @@ Architecture modernbert() {
   const std::string fused = "layers.{layer}.attn.Wqkv.weight";
   const std::string wi = "layers.{layer}.mlp.Wi.weight";
   const std::vector<Role> qkv = {query, key, value};
+  const auto labels = [](LabelTask task) {
+    return LabelHeadRule{.task = task,
+                         .weight = "classifier.weight",
+                         .pooling_key = task == LabelTask::sequence ? "classifier_pooling" : "",
+                         .dense = "head.dense.weight",
+                         .norm = "head.norm",
+                         .activation = "gelu",
+                         .activation_key = "classifier_activation"};
+  };
   return {
       .name = "modernbert",
       .model_types = {"modernbert"},
@@ -56,6 +65,8 @@ Architecture modernbert() {
                .norm = "head.norm",
                .activation_key = "classifier_activation",
                .activation = "gelu"},
+      .label_heads = {labels(LabelTask::sequence), labels(LabelTask::token),
+                      labels(LabelTask::span)},
       .head_marker = "decoder.*",
       .causal = {"", false},
       .buffers = {"*.rotary_emb.inv_freq"},

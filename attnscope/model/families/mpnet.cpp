@@ -42,6 +42,12 @@ Architecture mpnet() {
                .dense = "lm_head.dense.weight",
                .norm = "lm_head.layer_norm",
                .activation = "gelu"},  // regardless of the MLP's activation
+      .label_heads = {{.task = LabelTask::sequence,
+                       .weight = "classifier.out_proj.weight",
+                       .dense = "classifier.dense.weight",
+                       .activation = "tanh"},
+                      {.task = LabelTask::token, .weight = "classifier.weight"},
+                      {.task = LabelTask::span, .weight = "qa_outputs.weight"}},
       .others = {{"pooler", "pooler.*"}},
       .head_marker = "lm_head.*",
       .repeated = {{"lm_head.decoder.bias", "lm_head.bias"}},

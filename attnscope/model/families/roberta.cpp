@@ -20,6 +20,9 @@ Architecture roberta() {
                        .dense = "lm_head.dense.weight",
                        .norm = "lm_head.layer_norm",
                        .activation = "gelu"};  // regardless of the MLP's activation
+  LabelHeadRule& sequence = architecture.label_heads.front();
+  sequence.weight = "classifier.out_proj.weight";
+  sequence.dense = "classifier.dense.weight";
   architecture.head_marker = "lm_head.*";
   architecture.repeated = {{"lm_head.decoder.bias", "lm_head.bias"}};
   return architecture;

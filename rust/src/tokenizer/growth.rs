@@ -76,19 +76,20 @@ pub fn template_growth(part: &Value) -> (f64, f64) {
             }
         }
         Some("TemplateProcessing") => {
-            let pieces = part["single"].as_array().map_or(0, Vec::len) as f64;
+            // The larger of both forms. A pair repeats each of its texts at most as often as a
+            // single text of their joint length.
+            let form = |name: &str| part[name].as_array().map_or(&[][..], Vec::as_slice);
+            let (single, pair) = (form("single"), form("pair"));
+            let pieces = single.len().max(pair.len()) as f64;
             let whole = |piece: &&Value| piece.get("Sequence").is_some();
-            let texts = part["single"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter(whole);
+            let texts = |form: &[Value]| form.iter().filter(whole).count();
+            let copies = texts(single).max(texts(pair).saturating_sub(1));
             let ids = |special: &Value| special["ids"].as_array().map_or(0, Vec::len);
             let longest = part["special_tokens"].as_object().into_iter();
             let longest = longest.flat_map(|all| all.values()).map(ids).max();
-            grown = (texts.count() as f64, pieces * longest.unwrap_or(0) as f64);
+            grown = (copies as f64, pieces * longest.unwrap_or(0) as f64);
         }
-        Some("BertProcessing" | "RobertaProcessing") => grown.1 = 2.0,
+        Some("BertProcessing" | "RobertaProcessing") => grown.1 = 4.0,
         _ => {}
     }
     grown
