@@ -57,6 +57,15 @@ OPTIONS = [
     "circuits {llama} --composition --fold-norm --rope-offset 3",
     "attention {llama} --tokens 1,2,3,4,5",
     "attention {gpt2} --tokens 1,2,3 --layers 1 --energy 0.5 --exclude-first-token",
+    "attention {classifiers/bert} --text Who --text-pair king --text good --text-pair bad",
+    "attention {classifiers/bert} --tokens 2,7,3,8,3 --token-types 0,0,0,1,1",
+    "predict {shakespeare-gpt2} --text To --text be",
+    "predict {classifiers/bert} --text Who --text king",
+    "predict {classifiers/bert-tokens} --tokens 2,7,3 --top 1",
+    "predict {classifiers/bert-answers} --tokens 2,7,3,8,3 --token-types 0,0,0,1,1",
+    "lens {classifiers/bert} --label positive --text Who --text king --states resid_pre,resid_mid",
+    "ablate {classifiers/bert} --label positive --text Who --text king",
+    "predict {classifiers/llama} --attribution --label positive --tokens 2,7,3",
     "attention {llama} {gpt2} --induction --sequences 2 --length 8",
     "matrix {llama} --layer 1 --matrix q",
     "matrix {llama} --layer 0 --matrix qk --head 2",
@@ -196,6 +205,8 @@ class Program:
             self.names[f"forward/{name}"] = str(DATA / "forward" / name)
         for name in ("vit", "clip", "wav2vec2"):
             self.names[f"stacks/{name}"] = str(DATA / "stacks" / name)
+        for name in ("bert", "bert-tokens", "bert-answers", "llama"):
+            self.names[f"classifiers/{name}"] = str(DATA / "classifiers" / name)
         for name in ("t5", "whisper"):
             self.names[f"encoder_decoders/{name}"] = str(DATA / "encoder_decoders" / name)
         header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 20), }".ljust(117) + "\n"

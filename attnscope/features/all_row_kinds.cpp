@@ -22,6 +22,7 @@
   KIND(attention_map_rows)        \
   KIND(predict_rows)              \
   KIND(label_rows)                \
+  KIND(text_label_rows)           \
   KIND(perplexity_rows)           \
   KIND(attribution_rows)          \
   KIND(stored_set_rows)           \
@@ -35,9 +36,11 @@
   KIND(lens_rows)                 \
   KIND(lens_grid_rows)            \
   KIND(lens_prompts_rows)         \
+  KIND(lens_label_rows)           \
   KIND(ablate_rows)               \
   KIND(ablate_induction_rows)     \
   KIND(ablate_prompts_rows)       \
+  KIND(ablate_label_rows)         \
   KIND(directions_rows)           \
   KIND(direction_pairs_rows)
 

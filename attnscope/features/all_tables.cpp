@@ -13,6 +13,7 @@ std::unique_ptr<RowSink> make_collected(const WriteOptions& options, std::ostrea
 /// The first entry that matches a report is its table.
 constexpr std::array kTables = {
     TableOf{"ablate", "induction", make_collected<write_ablate_induction_table>},
+    TableOf{"ablate", "label", make_collected<write_plain_table>},
     TableOf{"ablate", "prompts", make_collected<write_ablate_prompts_table>},
     TableOf{"ablate", "", make_collected<write_ablate_table>},
     TableOf{"attention", "heatmap", make_attention_map_table},
@@ -25,11 +26,13 @@ constexpr std::array kTables = {
     TableOf{"experts", "", make_collected<write_experts_table>},
     TableOf{"export", "list", make_collected<write_contents_table>},
     TableOf{"info", "", make_collected<write_info_table>},
+    TableOf{"lens", "label", make_collected<write_plain_table>},
     TableOf{"lens", "prompts", make_collected<write_lens_prompts_table>},
     TableOf{"lens", "", make_collected<write_lens_table>},
     TableOf{"matrix", "", make_matrix_table},
     TableOf{"predict", "input", make_collected<write_plain_table>},
     TableOf{"plan", "", make_collected<write_plan_table>},
+    TableOf{"predict", "labels", make_collected<write_label_table>},
     TableOf{"predict", "attribution", make_collected<write_attribution_table>},
     TableOf{"predict", "", make_collected<write_predict_table>},
     TableOf{"directions", "pairs", make_collected<write_plain_table>},

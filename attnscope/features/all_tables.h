@@ -37,6 +37,8 @@ void write_attribution_table(const Report& report, const WriteOptions& options, 
 /// Top tokens of singular vectors (`directions`).
 void write_directions_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_plan_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// Labels of texts (`predict` with a classifier).
+void write_label_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_predict_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_shrink_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_similarity_table(const Report& report, const WriteOptions& options, std::ostream& out);

@@ -17,8 +17,9 @@ namespace {
 /// The arguments of `report` combined with a client's request.
 ReportModel with_request(const ReportModel& model, const TextRequest& request) {
   ReportModel out = model;
-  for (const char* name : {"text", "text_file", "tokens", "target", "target_tokens", "image",
-                           "audio", "layers", "lines", "score_positions"}) {
+  for (const char* name :
+       {"text", "text_pair", "text_file", "tokens", "token_types", "target", "target_tokens",
+        "image", "audio", "layers", "lines", "score_positions"}) {
     const ParameterValue* value = request.text.find_given(name);
     if (value != nullptr) out.arguments = out.arguments.with(name, *value);
   }

@@ -79,8 +79,9 @@ std::size_t model_of(const json& value, std::span<const Model> models) {
 std::vector<Parameter> text_run_parameters() {
   const Command& attention = find_command_named("attention");
   std::vector<Parameter> parameters;
-  for (const char* name : {"text", "tokens", "target", "target_tokens", "image", "audio", "layers",
-                           "exclude_first_token", "lines", "score_positions"}) {
+  for (const char* name :
+       {"text", "text_pair", "tokens", "token_types", "target", "target_tokens", "image", "audio",
+        "layers", "exclude_first_token", "lines", "score_positions"}) {
     parameters.push_back(*find_parameter(attention, name));
   }
   return parameters;

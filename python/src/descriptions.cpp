@@ -18,7 +18,7 @@ namespace {
 /// In the order of ParameterType.
 constexpr std::array kTypeNames = {"flag",  "integer", "bytes", "choice",   "several", "role",
                                    "roles", "layers",  "head",  "receiver", "shares",  "ranks",
-                                   "bins",  "range",   "text",  "file",     "models"};
+                                   "bins",  "range",   "text",  "texts",    "file",    "models"};
 static_assert(kTypeNames.size() == static_cast<std::size_t>(ParameterType::models) + 1);
 
 std::string bare(std::string_view text) {

@@ -49,6 +49,26 @@ TEST(WorkItem, NamesOfAnalysesAreUnique) {
   EXPECT_EQ(find_analysis("spectra"), nullptr);
 }
 
+TEST(WorkItem, KeepsTheTypesAndTextsOfTokens) {
+  TokenIds pair = {2, 7, 3, 8, 3};
+  pair.types = {0, 0, 0, 1, 1};
+  pair.texts = {-1, 0, -1, 1, -1};
+  const TokenIds single = {2, 7};
+  const WorkItem item{.analysis = "attention",
+                      .batch = SequenceBatch{.tokens = {pair, single}, .layers = {0}}};
+  const std::string text = work_item_text(item);
+  const std::vector<TokenIds> back = parse_work_item(text, "text").batch->tokens;
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_TRUE(back[0].same(pair));
+  EXPECT_TRUE(back[1].same(single));
+  const std::string cut = "\"types\":[[0,0,0,1,1]";
+  const std::size_t at = text.find(cut);
+  ASSERT_NE(at, std::string::npos) << text;
+  std::string wrong = text;
+  wrong.replace(at, cut.size(), "\"types\":[[0,0,0,1]");
+  EXPECT_THROW(parse_work_item(wrong, "text"), Error);
+}
+
 TEST(WorkItem, RoundTripsThroughText) {
   std::vector<WorkItem> items;
   for (const WorkItemCase& asked : work_item_cases()) {

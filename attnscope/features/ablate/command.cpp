@@ -3,7 +3,9 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/features/ablate/induction_run.h"
+#include "attnscope/features/ablate/label_run.h"
 #include "attnscope/features/common/options/example_options.h"
+#include "attnscope/features/common/options/label_option.h"
 #include "attnscope/features/common/options/prompts_file.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/common/options/target_options.h"
@@ -52,6 +54,14 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
   if (arguments.given("receiver")) {
     throw Error(ErrorKind::usage, {.parameter = "receiver", .problem = "requires {induction}"});
   }
+  if (arguments.given("label")) {
+    AblateLabelRequest request{.label = arguments.text("label"),
+                               .layers = arguments.layers("layers"),
+                               .parts = join(arguments.texts("components"), ","),
+                               .how = arguments.text("ablation")};
+    request.texts = label_texts(arguments, session, models, request.parameters, sink);
+    return run_ablate_labels(models, request, context, sink);
+  }
   if (arguments.given("prompts")) return run_prompts_of(arguments, session, models, sink);
   run_ablate(models,
              {.texts = scored_texts_or_targets(arguments, session, models, sink),
@@ -86,6 +96,8 @@ Parameters ablate_parameters() {
            .help = "with {induction}: ablate the direct paths into this head's query, key and "
                    "value inputs, one at a time; L5H3.k: only the key input",
            .metavariable = "HEAD"},
+          label_parameter("classifiers: measure how ablating each component changes the logit of "
+                          "this label (name or number)"),
           prompts_parameter("activation patching: measure how each component changes the logit "
                             "difference of clean and corrupted prompts")};
 }
@@ -114,10 +126,12 @@ Command ablate_command() {
                             ablate_parameters(), work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
-            {"components", "ablation", "text", "text_file", "tokens", "token_file",
-             "no_special_tokens", "consecutive", "prompts", "target", "target_tokens",
+            {"components", "ablation", "text", "text_pair", "text_file", "tokens", "token_types",
+             "token_file", "no_special_tokens", "consecutive", "prompts", "target", "target_tokens",
              "target_file", "lines", "score_positions"},
             "runs random tokens"},
+           label_exclusion({"induction", "prompts", "store", "score_positions", "target",
+                            "target_tokens", "target_file"}),
            {"receiver", {"layers"}, "sets the layer"},
            prompts_exclusion({"token_file", "sequences", "length", "seed", "consecutive", "lines",
                               "score_positions", "store", "target", "target_tokens",

@@ -222,4 +222,57 @@ RowKind ablate_prompts_rows() {
   return kind;
 }
 
+RowKind ablate_label_rows() {
+  constexpr std::string_view kSection = "metrics.md#ablation";
+  const auto number = [&](std::string_view name, std::string_view unit, std::string_view heading,
+                          std::string_view meaning, Nulls nulls = Nulls::none) {
+    return Field{.name = name,
+                 .nulls = nulls,
+                 .unit = unit,
+                 .heading = heading,
+                 .meaning = meaning,
+                 .where = kSection};
+  };
+  const Field ablation = {
+      .name = "ablation",
+      .type = text,
+      .meaning =
+          "ablation: replace the output of the component by its mean over all texts (mean), "
+          "or by zeros (zero)",
+      .where = kSection,
+      .choices = {"mean", "zero"}};
+  RowKind kind = {
+      .name = "ablate_label",
+      .command = "ablate",
+      .option = "label",
+      .meaning = "effect of ablating one component on the logit of a label",
+      .place = place_of_part(),
+      .fields = {replaced_part_field(kSection),
+                 ablation,
+                 number("label_logit_change", "logits", "logit change",
+                        "change of the label's logit when the component is ablated, mean over "
+                        "texts"),
+                 number("label_logit_change_error", "logits", "",
+                        "standard error of label_logit_change over texts. Null for one text.",
+                        Nulls::whole),
+                 number("top_label_changed", "share of texts", "label changed",
+                        "share of texts whose most likely label changes"),
+                 number("label_logit", "logits", "",
+                        "logit of the label in the unmodified model, mean over texts"),
+                 {.name = "sequences",
+                  .type = integer,
+                  .meaning = "number of texts over which the means are taken",
+                  .where = kSection}},
+      .models = model_facts(),
+      .parameters = {label_parameter_field()}};
+  for (Field& field : text_parameter_fields()) kind.parameters.push_back(std::move(field));
+  for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
+  Field parameter = ablation;
+  parameter.meaning = "type of ablation";
+  parameter.where = "formats.md#parameters";
+  kind.parameters.push_back(std::move(parameter));
+  kind.parameters.push_back(layers_parameter());
+  return kind;
+}
+
 }  // namespace attnscope

@@ -71,7 +71,7 @@ void check_one_length(const BatchInputs& inputs) {
     for (const TokenIds& ids : sequences) {
       if (ids.size() == sequences.front().size()) continue;
       throw Error(ErrorKind::usage, {.parameter = "maps_of",
-                                     .problem = "mean requires lines of equal length",
+                                     .problem = "mean requires sequences of equal length",
                                      .hint = "pass {maps_of} first"});
     }
   }
@@ -158,9 +158,9 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
 }
 
 /// Options that images and audio exclude.
-const std::vector<std::string> kOfTexts = {"text",      "text_file",      "tokens", "token_file",
-                                           "sequences", "length",         "seed",   "consecutive",
-                                           "lines",     "score_positions"};
+const std::vector<std::string> kOfTexts = {
+    "text",      "text_pair", "token_types", "text_file",   "tokens", "token_file",
+    "sequences", "length",    "seed",        "consecutive", "lines",  "score_positions"};
 
 Parameters attention_parameters() {
   return {energy_parameter({0.9}),
@@ -242,9 +242,11 @@ Command attention_command() {
                             attention_parameters(), work_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
-            {"heatmap", "maps", "maps_of", "text", "text_file", "tokens", "token_file", "target",
-             "target_tokens", "target_file", "consecutive", "energy", "exclude_first_token",
-             "image", "pixel_values", "audio", "features", "lines", "score_positions"},
+            {"heatmap",        "maps",         "maps_of",     "text",       "text_pair",
+             "text_file",      "tokens",       "token_types", "token_file", "target",
+             "target_tokens",  "target_file",  "consecutive", "energy",     "exclude_first_token",
+             "image",          "pixel_values", "audio",       "features",   "lines",
+             "score_positions"},
             "runs random tokens"},
            {"heatmap",
             {"maps", "maps_of", "sequences", "layers", "store", "energy", "exclude_first_token",

@@ -148,6 +148,16 @@ std::vector<Field> own_fields() {
           "token.");
   fields.push_back(uniform_field(
       "uniform_monotonicity", "head, cross-attention: monotonicity under uniform attention: 0.5"));
+  of_head("a_to_b", "a_to_b_error", "A→B",
+          "head, pairs of texts: mean attention from a token of text A to all tokens of text B; "
+          "special tokens belong to neither text");
+  fields.push_back(
+      uniform_field("uniform_a_to_b", "head, pairs of texts: a_to_b under uniform attention"));
+  of_head("b_to_a", "b_to_a_error", "B→A",
+          "head, pairs of texts: mean attention from a token of text B to all tokens of text A; "
+          "special tokens belong to neither text");
+  fields.push_back(
+      uniform_field("uniform_b_to_a", "head, pairs of texts: b_to_a under uniform attention"));
   of_head("attended_token_effect", "attended_token_effect_error", "attended token effect",
           "head: direct effect of the head on the attended token's logit, relative to the mean "
           "over the text's tokens, averaged over queries. Null if the logits are not a sum of "
@@ -247,7 +257,7 @@ RowKind attention_rows() {
       .name = "attention",
       .command = "attention",
       .meaning = "measures of the attention maps of one head or layer on the input",
-      .revision = 7,
+      .revision = 8,
       .place = place_of_part("query head index, from 0. Null for rows of a whole layer."),
       .fields = own_fields(),
       .models = model_facts(),

@@ -27,6 +27,7 @@ struct MapFacts {
   bool across;                             // see AttentionMapOptions
   std::optional<PatchGrid> grid;
   const std::vector<std::int64_t>* chosen;  // see AttentionMapOptions::queries; null: all
+  std::span<const std::int64_t> texts;      // see AttentionMapOptions
 
   double queries() const {
     return static_cast<double>(chosen == nullptr ? map.rows : std::ssize(*chosen));
@@ -72,6 +73,35 @@ std::optional<double> mean_behind(const MapFacts& facts, std::int64_t back) {
 std::optional<double> mean_over_queries(const MapFacts& facts, double sum) {
   const double count = facts.queries();
   return count == 0 ? std::nullopt : std::optional(sum / count);
+}
+
+/// Mean weight from a token of one text of a pair to all tokens of the other one.
+std::optional<double> mean_across_texts(const MapFacts& facts, std::int64_t from, std::int64_t to) {
+  if (facts.texts.empty() || facts.across) return std::nullopt;
+  double sum = 0, queries = 0;
+  const auto add = [&](std::int64_t query) {
+    if (facts.texts[static_cast<std::size_t>(query)] != from) return;
+    for (std::int64_t key = 0; key < facts.map.cols; ++key) {
+      if (facts.texts[static_cast<std::size_t>(key)] != to) continue;
+      sum += static_cast<double>(facts.map(query, key));
+    }
+    ++queries;
+  };
+  if (facts.chosen != nullptr) {
+    for (const std::int64_t query : *facts.chosen) add(query);
+  } else {
+    for (std::int64_t query = 0; query < facts.map.rows; ++query) add(query);
+  }
+  return queries == 0 ? std::nullopt : std::optional(sum / queries);
+}
+
+std::optional<double> mean_a_to_b(const MapFacts& facts) { return mean_across_texts(facts, 0, 1); }
+std::optional<double> mean_b_to_a(const MapFacts& facts) { return mean_across_texts(facts, 1, 0); }
+std::optional<double> uniform_a_to_b(const UniformAttention& uniform) {
+  return across_texts(uniform, 0, 1);
+}
+std::optional<double> uniform_b_to_a(const UniformAttention& uniform) {
+  return across_texts(uniform, 1, 0);
 }
 
 /// Measures of only these rows of a map.
@@ -212,6 +242,11 @@ constexpr std::array kMapMeasures = {
                /*whole=*/false, /*of_some=*/true},
     MapMeasure{"monotonicity", "monotonicity", monotonicity_of, even_in_order,
                /*whole=*/false, /*of_some=*/true},
+    // For pairs of texts: mean over queries q in A of Σ_k A_qk over keys k in B, and vice versa.
+    MapMeasure{"a_to_b", "a_to_b", mean_a_to_b, uniform_a_to_b, /*whole=*/false,
+               /*of_some=*/true},
+    MapMeasure{"b_to_a", "b_to_a", mean_b_to_a, uniform_b_to_a, /*whole=*/false,
+               /*of_some=*/true},
 };
 
 /// The map with zeros for key 0, so that its column adds one singular value of 0.
@@ -290,7 +325,8 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
                        .column_squares = std::span(squares).subspan(first_column),
                        .across = options.across,
                        .grid = options.grid,
-                       .chosen = options.queries ? &*options.queries : nullptr});
+                       .chosen = options.queries ? &*options.queries : nullptr,
+                       .texts = options.texts});
     }
   });
   return out;

@@ -23,6 +23,8 @@ struct AttentionMapOptions {
   std::optional<PatchGrid> grid = {};  // for maps of images
   /// The queries in means over queries, ascending; empty: all.
   std::optional<std::vector<std::int64_t>> queries = {};
+  /// For a pair of texts: the text of each token, see TokenIds::texts; empty: not a pair.
+  std::vector<std::int64_t> texts = {};
 };
 
 struct UniformAttention;

@@ -25,6 +25,10 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
     // A batch contains sequences with the same scored positions.
     options.queries = scored_rows(item.batch->scored.front(), predicts_next(*source.model));
   }
+  // The sequences of a batch have the same texts.
+  if (!options.across && !item.batch->tokens.empty()) {
+    options.texts = item.batch->tokens.front().texts;
+  }
   const std::vector<LayerSpec>& layers = source.model->spec().layers;
   std::vector<Outcome> outcomes;
   AttendedTokenEffects effects(item, compute);
@@ -44,7 +48,8 @@ std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource&
          .mask = mask_of(mask),
          .queries = options.across ? std::optional(map.rows) : std::nullopt,
          .grid = layer.grid,
-         .chosen = options.queries},
+         .chosen = options.queries,
+         .texts = options.texts},
         options));
   };
   run_batch(item, source, compute, look, extend);

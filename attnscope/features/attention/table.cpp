@@ -172,6 +172,8 @@ constexpr std::array kTraits = {
     Trait{"smallest distance (patches)", "patch_distance", "{:.1f}", "{:.1f}", "", /*least=*/true},
     Trait{"highest diagonality", "diagonality", "{:.2f}", "{:.2f}"},
     Trait{"highest monotonicity", "monotonicity", "{:.2f}", "{:.2f}"},
+    Trait{"attention from text A to B", "a_to_b", "{:.2f}", "{:.2f}"},
+    Trait{"attention from text B to A", "b_to_a", "{:.2f}", "{:.2f}"},
     Trait{"highest entropy (nats)", "entropy", "{:.2f}", "{:.2f}"},
     Trait{"lowest entropy (nats)", "entropy", "{:.2f}", "{:.2f}", "", /*least=*/true},
     Trait{"highest rank", "energy_rank", "{:.1f}", "{:.1f}"},

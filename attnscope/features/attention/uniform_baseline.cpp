@@ -47,6 +47,27 @@ std::optional<double> previous_token(const UniformAttention& uniform) {
   return uniform_mean_distance(uniform, 1, 1);
 }
 
+std::optional<double> across_texts(const UniformAttention& uniform, std::int64_t from,
+                                   std::int64_t to) {
+  if (uniform.texts.empty() || uniform.queries) return std::nullopt;
+  std::vector<std::int64_t> queries;
+  const auto add = [&](std::int64_t query) {
+    if (uniform.texts[static_cast<std::size_t>(query)] == from) queries.push_back(query);
+  };
+  if (uniform.chosen) {
+    for (const std::int64_t query : *uniform.chosen) add(query);
+  } else {
+    for (std::int64_t query = 0; query < uniform.tokens; ++query) add(query);
+  }
+  double sum = 0;
+  for (const std::int64_t query : queries) {
+    for (std::int64_t key = 0; key < uniform.tokens; ++key) {
+      if (uniform.texts[static_cast<std::size_t>(key)] == to) sum += uniform.weight(query, key);
+    }
+  }
+  return queries.empty() ? std::nullopt : std::optional(sum / static_cast<double>(queries.size()));
+}
+
 Matrix<double> patch_distances(const PatchGrid& grid) {
   Matrix<double> out(grid.rows, grid.cols);
   for (std::int64_t row = 0; row < grid.rows; ++row) {

@@ -21,6 +21,7 @@ struct UniformAttention {
   std::optional<PatchGrid> grid = {};  // for images
   /// The queries in means over queries: see AttentionMapOptions; empty: all.
   std::optional<std::vector<std::int64_t>> chosen = {};
+  std::vector<std::int64_t> texts = {};  // see AttentionMapOptions
 
   double weight(std::int64_t query, std::int64_t key) const;
 };
@@ -33,6 +34,9 @@ Matrix<double> patch_distances(const PatchGrid& grid);
 std::optional<double> sink_mass(const UniformAttention& uniform);
 std::optional<double> previous_token(const UniformAttention& uniform);
 std::optional<double> patch_distance(const UniformAttention& uniform);
+/// From tokens of one text of a pair to all tokens of the other one; texts are 0 (A) and 1 (B).
+std::optional<double> across_texts(const UniformAttention& uniform, std::int64_t from,
+                                   std::int64_t to);
 std::int64_t columns(const UniformAttention& uniform, double energy, bool exclude_first_token);
 
 /// The values of induction_score() and duplicate_token_score(): `back` is block − 1, or block.

@@ -44,6 +44,8 @@ std::vector<Field> text_parameter_fields();
 /// Which tokens count, for commands that average over positions.
 std::vector<Field> example_parameter_fields();
 Field source_tokens_fact();
+/// The label that `label` names.
+Field label_parameter_field();
 Field tokens_hash_parameter();
 /// For runs on prompts with answers: the file name, and the fields about the model's preference.
 Field prompts_parameter_field();

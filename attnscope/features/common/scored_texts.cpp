@@ -36,7 +36,9 @@ void check_predicts_tokens(const ForwardPass& pass, const std::vector<TokenIds>&
                               counted(std::ssize(sequence), "token") + " has no next token"});
     }
     const bool is_target = !sources.empty();  // the last token of a target is not an input
-    pass.check({sequence.begin(), sequence.end() - (is_target ? 1 : 0)});
+    TokenIds input = sequence;
+    if (is_target) input.pop_back();
+    pass.check(input);
     // The LM head may have fewer tokens than the embedding.
     check_token_ids(sequence, std::min(pass.vocabulary(), pass.logits_width()), model.name());
   }

@@ -30,6 +30,21 @@ bool has_decoder(const Model& model) {
   return model.stack() == "encoder" && model.sibling("decoder") != nullptr;
 }
 
+/// Adds the types and texts of tokens, if any sequence has them.
+template <class Into>
+void add_facts_of_tokens(std::span<const TokenIds> sequences, Into& into) {
+  const auto add = [&](const char* name, std::vector<std::int64_t> TokenIds::*of) {
+    const bool any = std::any_of(sequences.begin(), sequences.end(),
+                                 [&](const TokenIds& ids) { return !(ids.*of).empty(); });
+    if (!any) return;
+    Value::List all;
+    for (const TokenIds& ids : sequences) all.emplace_back(ids.*of);
+    into.add(name, std::move(all));
+  };
+  add("types", &TokenIds::types);
+  add("texts", &TokenIds::texts);
+}
+
 std::int64_t longest_of(std::span<const TokenIds> sequences) {
   std::int64_t longest = 0;
   for (const TokenIds& ids : sequences) longest = std::max(longest, std::ssize(ids));
@@ -68,6 +83,7 @@ void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchI
     if (of == BatchOf::any) return true;
     for (const auto& sequences : {inputs.tokens, inputs.sources}) {
       if (!sequences.empty() && sequences[one].size() != sequences[other].size()) return false;
+      if (!sequences.empty() && sequences[one].texts != sequences[other].texts) return false;
     }
     return inputs.scored.empty() || inputs.scored[one] == inputs.scored[other];
   };
@@ -111,6 +127,15 @@ std::string tokens_hash(const std::vector<std::vector<TokenIds>>& sequences,
     return models;
   };
   Record record = {{"tokens", list_of(sequences)}};
+  Value::List facts;  // of pairs
+  bool has_facts = false;
+  for (const auto& of_model : sequences) {
+    Record own;
+    add_facts_of_tokens(std::span(of_model), own);
+    has_facts = has_facts || !own.fields().empty();
+    facts.emplace_back(std::move(own));
+  }
+  if (has_facts) record.add("pairs", std::move(facts));
   const auto has_any = [](const std::vector<std::vector<TokenIds>>& all) {
     return std::any_of(all.begin(), all.end(),
                        [](const auto& of_model) { return !of_model.empty(); });
@@ -261,6 +286,7 @@ void add_batch_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSourc
   const SequenceBatch& batch = *item.batch;
   Value::List tokens;
   for (const TokenIds& sequence : batch.tokens) tokens.emplace_back(sequence);
+  add_facts_of_tokens(batch.tokens, inputs);
   if (!batch.media_inputs.empty()) inputs.add("signals", media_hash(batch.media_inputs));
   if (!batch.sources.empty()) {
     Value::List sources;

@@ -38,7 +38,7 @@ std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs);
 /// Which sequences may share a batch.
 enum class BatchOf {
   any,    // all
-  alike,  // equal lengths (also of sources) and equal scored positions
+  alike,  // equal lengths (also of sources), scored positions and texts of pairs
 };
 
 /// Adds the items of one model: batches of sequences_at_once().

@@ -155,10 +155,10 @@ Parameters read_text_parameters() {
 std::vector<Exclusion> read_exclusions() {
   std::vector<Exclusion> exclusions = joined_exclusions(text_exclusions(/*with_windows=*/true),
                                                         example_exclusions(/*with_windows=*/true));
-  exclusions.push_back(
-      {"pairs",
-       {"directions", "top", "copying", "text", "text_file", "tokens", "token_file", "lines"},
-       "shows token pairs, not directions"});
+  exclusions.push_back({"pairs",
+                        {"directions", "top", "copying", "text", "text_pair", "text_file", "tokens",
+                         "token_types", "token_file", "lines"},
+                        "shows token pairs, not directions"});
   return exclusions;
 }
 

@@ -88,8 +88,8 @@ struct AddText {
   void operator()(const ValueRange& range) const {
     add(shortest_decimal(range.low) + "," + shortest_decimal(range.high));
   }
-  void operator()(const std::vector<std::string>& models) const {
-    for (const std::string& model : models) add(model);
+  void operator()(const std::vector<std::string>& all) const {
+    for (const std::string& each : all) add(each);
   }
 
   void add(std::string text) const { texts.emplace_back(name, std::move(text)); }
@@ -111,13 +111,13 @@ void add_value(std::map<std::string, ParameterValue>& given, const Parameter& pa
   ParameterValue value = value_from_text(parameter, text);
   const auto [found, fresh] = given.emplace(parameter.name, value);
   if (fresh || parameter.type == ParameterType::flag) return;
-  if (parameter.type != ParameterType::models) {
+  if (!is_repeatable(parameter.type)) {
     throw Error(ErrorKind::usage,
                 {.parameter = parameter.name, .problem = "given twice, expected once"});
   }
   auto& all = std::get<std::vector<std::string>>(found->second);
-  for (std::string& path : std::get<std::vector<std::string>>(value)) {
-    all.push_back(std::move(path));
+  for (std::string& each : std::get<std::vector<std::string>>(value)) {
+    all.push_back(std::move(each));
   }
 }
 

@@ -76,12 +76,12 @@ class Arguments {
 
 struct Command;
 
-/// Parameters in command-line order, each with its value as text; empty for a flag. `models` occurs
-/// once per model.
+/// Parameters in command-line order, each with its value as text; empty for a flag. A repeatable
+/// parameter occurs once per value.
 using ArgumentTexts = std::vector<std::pair<std::string, std::string>>;
 
-/// Parses a text and adds its value; models are appended to earlier ones. Throws Error(usage), also
-/// if another parameter was already given a value.
+/// Parses a text and adds its value; a value of a repeatable parameter is appended to earlier ones.
+/// Throws Error(usage), also if another parameter was already given a value.
 void add_value(std::map<std::string, ParameterValue>& given, const Parameter& parameter,
                const std::string& text);
 

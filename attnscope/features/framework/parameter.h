@@ -30,6 +30,7 @@ enum class ParameterType {
   bins,      // "80" or "fd": BinCount
   range,     // "-0.8,0.8": ValueRange
   text,      // std::string
+  texts,     // may be repeated: std::vector<std::string>
   file,      // a path: std::string
   models,    // paths of folders or weights files: std::vector<std::string>
 };
@@ -94,6 +95,11 @@ std::string choices_text(const Parameter& parameter);
 
 /// Help, choices and default in one line.
 std::string full_help(const Parameter& parameter);
+
+/// Whether the parameter may be given several times.
+constexpr bool is_repeatable(ParameterType type) {
+  return type == ParameterType::models || type == ParameterType::texts;
+}
 
 /// Whether a comma-separated list of choices is accepted.
 constexpr bool takes_list(ParameterType type) {

@@ -221,6 +221,7 @@ ParameterValue value_from_text(const Parameter& parameter, const std::string& te
     case ParameterType::range: return range_of(parameter, text);
     case ParameterType::text:
     case ParameterType::file: return text;
+    case ParameterType::texts:
     case ParameterType::models: return std::vector<std::string>{text};
   }
   refuse_value(parameter, "has no type");

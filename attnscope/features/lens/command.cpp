@@ -1,5 +1,8 @@
 #include "attnscope/features/lens/run.h"
 
+#include "attnscope/features/common/options/label_option.h"
+#include "attnscope/features/lens/label_run.h"
+
 #include <algorithm>
 #include <deque>
 
@@ -73,6 +76,11 @@ void run_lens_command(const Arguments& arguments, const Session& session, RowSin
                              .middles = wants_middles(arguments)},
                             session.context, sink);
   }
+  if (arguments.given("label")) {
+    LensLabelRequest request{.label = arguments.text("label"), .middles = wants_middles(arguments)};
+    request.texts = label_texts(arguments, session, models, request.parameters, sink);
+    return run_lens_labels(models, request, session.context, sink);
+  }
   if (arguments.flag("grid")) return run_grid_of(arguments, session, models, sink);
   const StoringContext context(arguments, session);
   run_lens(models,
@@ -91,6 +99,8 @@ Command lens_command() {
   exclusions.push_back(prompts_exclusion({"token_file", "sequences", "length", "seed",
                                           "consecutive", "lines", "score_positions", "grid",
                                           "store", "target", "target_tokens", "target_file"}));
+  exclusions.push_back(label_exclusion(
+      {"prompts", "grid", "store", "score_positions", "target", "target_tokens", "target_file"}));
   exclusions.push_back({"grid",
                         {"token_file", "sequences", "length", "seed", "consecutive", "lines",
                          "score_positions", "store", "target_file"},
@@ -132,6 +142,8 @@ Command lens_command() {
              .least = 1,
              .most = 1000,
              .default_text = "1"},
+            label_parameter("classifiers: report the logit and probability of this label (name or "
+                            "number) at each state"),
             prompts_parameter("report how much each state prefers the correct answer to prompts")},
            run_parameters(),
            {store_parameter()},

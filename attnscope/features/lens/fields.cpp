@@ -216,4 +216,39 @@ RowKind lens_prompts_rows() {
   return kind;
 }
 
+RowKind lens_label_rows() {
+  RowKind kind = {
+      .name = "lens_label",
+      .command = "lens",
+      .option = "label",
+      .meaning = "the label that one residual-stream state predicts",
+      .place = {model_field(), stack_field(), state_layer_field(), state_field()},
+      .fields = {measure("label_logit", "logits", "logit",
+                         "logit of the label decoded from the state, mean over texts"),
+                 measure("label_logit_error", "logits", "",
+                         "standard error of label_logit over texts; null for one text",
+                         Nulls::whole),
+                 measure("label_probability", "", "probability",
+                         "probability of the label decoded from the state, mean over texts; "
+                         "null for regression",
+                         Nulls::whole),
+                 measure("label_probability_error", "", "",
+                         "standard error of label_probability over texts; null for one text "
+                         "and for regression",
+                         Nulls::whole),
+                 measure("top_label", "share of texts", "top label",
+                         "share of texts for which the state predicts the label as the most "
+                         "likely one"),
+                 {.name = "sequences",
+                  .type = integer,
+                  .meaning = "number of texts over which the means are taken",
+                  .where = kLensSection}},
+      .models = model_facts(),
+      .parameters = {label_parameter_field()}};
+  for (Field& field : text_parameter_fields()) kind.parameters.push_back(std::move(field));
+  for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
+  kind.parameters.push_back(mid_parameter());
+  return kind;
+}
+
 }  // namespace attnscope

@@ -14,13 +14,14 @@ RowKind attribution_rows() {
       .name = "token",
       .type = record,
       .nulls = Nulls::whole,
-      .meaning = "token whose logit is attributed; null: the next token at each position",
+      .meaning = "token or label whose logit is attributed; null: the next token at each position",
       .where = kSection,
       .fields = source_tokens_fact().fields};
   Field against = token;
   against.name = "against";
   against.meaning =
-      "token whose logit is subtracted; null: the mean over the vocabulary is subtracted";
+      "token or label whose logit is subtracted; null: the mean over the vocabulary or over all "
+      "labels is subtracted";
   const auto of_prompts = [](std::string_view name, std::string_view unit,
                              std::string_view meaning) {
     return Field{.name = name,
@@ -82,6 +83,7 @@ RowKind attribution_rows() {
                "source of the tokens: \"text\", a file name or \"tokens\"; absent for prompts",
            .where = kParameters,
            .optional = true},
+          label_parameter_field(),
           prompts_parameter_field()}};
   kind.models.push_back(
       {.name = "attributed",

@@ -9,10 +9,12 @@
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/options/label_option.h"
 #include "attnscope/features/common/scored_texts.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/features/predict/logit_attribution.h"
+#include "attnscope/forward/label_probabilities.h"
 #include "attnscope/forward/logits.h"
 
 namespace attnscope {
@@ -25,8 +27,13 @@ struct AskedLogits {
   std::optional<std::int64_t> against;
 };
 
-AskedLogits asked_logits(const Prompt& prompt, const AskedTokens& asked) {
+AskedLogits asked_logits(const ForwardPass& pass, const Prompt& prompt, const AskedTokens& asked) {
   AskedLogits out{.against = asked.against};
+  if (pass.predicts_labels()) {
+    out.rows = {pass.label_row(prompt.tokens)};
+    out.tokens = {*asked.token};
+    return out;
+  }
   const auto length = std::ssize(prompt.tokens);
   if (asked.token) {
     out.rows = {length - 1};
@@ -69,6 +76,19 @@ double centered_logit(const ForwardPass& pass, const AskedLogits& asked,
   return sum / static_cast<double>(asked.rows.size());
 }
 
+/// The same for a label. `states`: the row that the head reads.
+double centered_label_logit(const ForwardPass& pass, const AskedLogits& asked,
+                            const Matrix<float>& states, const Compute& compute) {
+  // The only row is also the one that the head reads.
+  const Matrix<float> logits = pass.label_logits(states.view(), TokenIds(1, -1), compute);
+  double mean = 0;
+  for (std::int64_t label = 0; label < logits.cols(); ++label) {
+    mean += static_cast<double>(logits(0, label)) / static_cast<double>(logits.cols());
+  }
+  const double from = asked.against ? static_cast<double>(logits(0, *asked.against)) : mean;
+  return static_cast<double>(logits(0, asked.tokens.front())) - from;
+}
+
 struct FoundParts {
   std::vector<DirectPart> parts;
   double logit = 0;
@@ -88,10 +108,15 @@ FoundParts attribute_text(const ForwardPass& pass, const Prompt& prompt, const A
   Attribution found =
       attribute(pass, head, prompt.tokens, asked.rows, directions, constants, compute);
   return {.parts = std::move(found.parts),
-          .logit = centered_logit(pass, asked, found.states, compute)};
+          .logit = pass.predicts_labels() ? centered_label_logit(pass, asked, found.states, compute)
+                                          : centered_logit(pass, asked, found.states, compute)};
 }
 
 void check_attribution(const ForwardPass& pass, const Prompt& prompt, const AskedTokens& asked) {
+  if (pass.predicts_labels()) {
+    pass.check(prompt.tokens);
+    return check_attributable(pass);
+  }
   check_predicts_tokens(pass, {}, MaskToken(0));
   pass.check(prompt.tokens);
   check_attributable(pass);
@@ -99,12 +124,23 @@ void check_attribution(const ForwardPass& pass, const Prompt& prompt, const Aske
   check_predicts_tokens(pass, {prompt.tokens}, MaskToken());
 }
 
+/// The labels as the tokens of a classifier.
+AskedTokens labels_of(const ForwardPass& pass, const AskedLabels& labels) {
+  AskedTokens out{.token = label_named(pass, labels.label, "label")};
+  if (!labels.against.empty()) out.against = label_named(pass, labels.against, "against");
+  return out;
+}
+
 }  // namespace
 
 void check_attributable(const ForwardPass& pass) {
   const Model& model = pass.model();
-  const std::string obstacle =
-      model.spec().causal ? LinearHead::obstacle(pass) : "it does not predict next tokens";
+  std::string obstacle;
+  if (pass.predicts_labels()) {
+    obstacle = LinearHead::label_obstacle(pass);
+  } else {
+    obstacle = model.spec().causal ? LinearHead::obstacle(pass) : "it does not predict next tokens";
+  }
   if (obstacle.empty()) return;
   throw Error(ErrorKind::unsupported,
               {.parameter = "attribution",
@@ -118,14 +154,22 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
                      const Context& context, RowSink& sink) {
   const ReadyModels ready(models, context);
   std::vector<FoundParts> found(models.size());
+  std::vector<AskedTokens> asked_tokens = request.asked;
+  if (request.labels) {
+    check_labels_texts(models, "label");
+    asked_tokens.clear();
+    for (std::size_t index = 0; index < models.size(); ++index) {
+      asked_tokens.push_back(labels_of(ready.pass(index), *request.labels));
+    }
+  }
   std::vector<AskedLogits> asked;
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Prompt& prompt = request.prompts[index];
-    check_attribution(ready.pass(index), prompt, request.asked[index]);
+    check_attribution(ready.pass(index), prompt, asked_tokens[index]);
     note_past_context(ready.pass(index), {.tokens = std::span(&prompt.tokens, 1)}, sink);
-    asked.push_back(asked_logits(prompt, request.asked[index]));
-    if (models[index].spec().head.soft_cap) {
+    asked.push_back(asked_logits(ready.pass(index), prompt, asked_tokens[index]));
+    if (models[index].spec().head.soft_cap && !request.labels) {
       sink.add_note(models[index].name() + ": logits are attributed before soft-capping");
     }
     const auto tokens = std::ssize(prompt.tokens);
@@ -140,17 +184,25 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
   run_queue(items, ready.rest(), {}, {"model", "models"});
 
   ReportHead head{.command = "predict", .parameters = {{"attribution", true}}};
+  if (request.labels) head.parameters.add("label", request.labels->label);
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Tokenizer* tokenizer = request.prompts[index].tokenizer;
     const auto token_of = [&](const std::optional<std::int64_t>& id) {
       return id ? Value(Record{{"id", *id}, {"text", token_value(tokenizer, *id)}}) : Value();
     };
+    const auto label_of_id = [&](const std::optional<std::int64_t>& id) {
+      return id ? Value(
+                      Record{{"id", *id}, {"text", label_name(*models[index].spec().labels, *id)}})
+                : Value();
+    };
+    const AskedTokens& own = asked_tokens[index];
     Record facts = facts_record(summarize(models[index]));
-    facts.add("attributed", Record{{"token", token_of(request.asked[index].token)},
-                                   {"against", token_of(request.asked[index].against)},
-                                   {"positions", std::ssize(asked[index].rows)},
-                                   {"logit", found[index].logit}});
+    facts.add("attributed",
+              Record{{"token", request.labels ? label_of_id(own.token) : token_of(own.token)},
+                     {"against", request.labels ? label_of_id(own.against) : token_of(own.against)},
+                     {"positions", std::ssize(asked[index].rows)},
+                     {"logit", found[index].logit}});
     head.models.push_back(std::move(facts));
   }
   sink.begin(head);

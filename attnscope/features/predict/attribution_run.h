@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "attnscope/engine/context.h"
@@ -21,9 +22,16 @@ struct AskedTokens {
   std::optional<std::int64_t> against;  // subtracted; empty: the mean of all logits
 };
 
+/// Which label's logit of a sequence classifier is attributed: names or numbers.
+struct AskedLabels {
+  std::string label;
+  std::string against;  // subtracted; empty: the mean of all labels
+};
+
 struct AttributionRequest {
-  std::vector<Prompt> prompts;     // per model
-  std::vector<AskedTokens> asked;  // per model
+  std::vector<Prompt> prompts;             // per model
+  std::vector<AskedTokens> asked;          // per model; unused with `labels`
+  std::optional<AskedLabels> labels = {};  // of classifiers
   Record text;
 };
 

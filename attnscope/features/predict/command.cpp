@@ -8,8 +8,8 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/features/common/options/example_options.h"
+#include "attnscope/features/common/options/label_option.h"
 #include "attnscope/features/common/options/media_options.h"
-#include "attnscope/features/common/options/one_token.h"
 #include "attnscope/features/common/options/prompts_file.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/common/options/target_options.h"
@@ -18,7 +18,9 @@
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/features/framework/session.h"
 #include "attnscope/features/predict/attribution_run.h"
+#include "attnscope/features/predict/label_run.h"
 #include "attnscope/features/predict/media_command.h"
+#include "attnscope/features/predict/named_token.h"
 #include "attnscope/features/predict/perplexity_run.h"
 #include "attnscope/features/predict/saved_tensors.h"
 #include "attnscope/forward/generation/decoder_prompt.h"
@@ -49,13 +51,40 @@ Prompt prompt_of(const Arguments& arguments, const Session& session, const Model
   return prompt;
 }
 
+/// The prompts of all texts of a model.
+std::vector<Prompt> prompts_of(const Arguments& arguments, const Session& session,
+                               const Model& model, const TokenizedText& text) {
+  std::vector<Prompt> prompts;
+  prompts.push_back(prompt_of(arguments, session, model, text));
+  for (const TokenIds& tokens : text.more_texts) {
+    prompts.push_back({.tokens = tokens, .tokenizer = prompts.front().tokenizer});
+  }
+  return prompts;
+}
+
+/// Throws Error(usage) for several texts in a run that takes one.
+void check_single_text(const Arguments& arguments, const std::vector<Model>& models,
+                       const TokenizedText& text) {
+  if (text.more_texts.empty()) return;
+  const auto refuse = [](const std::string& problem) {
+    throw Error(ErrorKind::usage, {.parameter = "text", .problem = problem});
+  };
+  for (const char* name : {"generate", "save", "attribution"}) {
+    if (arguments.given(name))
+      refuse("given several times, but {" + std::string(name) + "} takes one text");
+  }
+  if (std::any_of(models.begin(), models.end(), needs_target)) {
+    refuse("given several times, but an encoder-decoder takes one source text");
+  }
+}
+
 /// The text of each model; no text if the input is an image or audio.
 std::deque<TokenizedText> texts_of(const Arguments& arguments, const Session& session,
                                    const std::vector<Model>& models) {
   std::deque<TokenizedText> texts;
   const bool hears = !named_media_parameter(arguments).empty();
   for (const Model& model : models) {
-    texts.push_back(hears ? shown_tokens_of(model) : tokenized_text(arguments, session, model));
+    texts.push_back(hears ? shown_tokens_of(model) : tokenized_texts(arguments, session, model));
     if (hears) texts.back().source = media_source(arguments);
   }
   return texts;
@@ -75,6 +104,7 @@ void run_perplexity_of(const Arguments& arguments, const Session& session,
                                !arguments.flag("no_special_tokens"));
     } else {
       examples.push_back(std::move(texts[index].tokens));
+      for (TokenIds& more : texts[index].more_texts) examples.push_back(std::move(more));
     }
     ScoredTokens scored;
     if (positions.given()) {
@@ -148,47 +178,18 @@ void run_target_perplexity_of(const Arguments& arguments, const Session& session
   run_target_perplexity(models, request, session.context, sink);
 }
 
-/// The token that a parameter names, by its id or by its text.
-std::optional<std::int64_t> named_token(const Arguments& arguments, const char* parameter,
-                                        const Model& model, const Tokenizer* tokenizer,
-                                        RowSink& sink) {
-  if (!arguments.given(parameter)) return {};
-  const std::string text = arguments.text(parameter);
-  if (const auto id = id_of_digits(text)) {
-    const auto vocabulary = model.dimensions().vocabulary;
-    if (vocabulary && *id >= *vocabulary) {
-      throw Error(ErrorKind::usage,
-                  {.parameter = parameter,
-                   .problem = "token id " + text + " is not in the vocabulary of " +
-                              verbatim(model.name()) + ", expected 0 to " +
-                              std::to_string(*vocabulary - 1)});
-    }
-    const auto other = tokenizer == nullptr ? std::nullopt : one_token_of(*tokenizer, text, "").id;
-    if (other && other != id) {
-      sink.add_note("{" + std::string(parameter) + "} " + text +
-                    " is used as a token id; the text "
-                    "'" +
-                    text + "' has id " + std::to_string(*other));
-    }
-    return id;
-  }
-  std::optional<Tokenizer> own;
-  if (tokenizer == nullptr) tokenizer = &own.emplace(tokenizer_of(model));
-  const OneToken found = one_token_of(*tokenizer, text, model.name());
-  if (!found.id) {
-    throw Error(ErrorKind::usage, {.parameter = parameter,
-                                   .problem = verbatim(found.problem),
-                                   .hint = found.hint.empty() ? "or pass a token id" : found.hint});
-  }
-  if (!found.note.empty())
-    sink.add_note("{" + std::string(parameter) + "}: " + verbatim(found.note));
-  return found.id;
-}
-
 void run_attribution_of(const Arguments& arguments, const std::vector<Model>& models,
                         const std::deque<TokenizedText>& texts, const Context& context,
                         RowSink& sink) {
   AttributionRequest request{.text = {{"source", texts.front().source}}};
+  if (arguments.given("label")) {
+    request.labels = {.label = arguments.text("label"), .against = arguments.text("against")};
+    for (const TokenizedText& text : texts) {
+      request.prompts.push_back(
+          {.tokens = text.tokens, .tokenizer = text.tokenizer ? &*text.tokenizer : nullptr});
+    }
+    return run_attribution(models, request, context, sink);
+  }
   for (std::size_t index = 0; index < models.size(); ++index) {
     const TokenizedText& text = texts[index];
     const Tokenizer* tokenizer = text.tokenizer ? &*text.tokenizer : nullptr;
@@ -231,11 +232,16 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
   for (const TokenizedText& text : texts) {
     if (!text.unknown_note.empty()) sink.add_note(text.unknown_note);
   }
+  check_single_text(arguments, models, texts.front());
   if (arguments.flag("perplexity")) {
     return run_perplexity_of(arguments, session, models, std::move(texts), sink);
   }
-  if (arguments.given("against") && !arguments.given("token")) {
-    throw Error(ErrorKind::usage, {.parameter = "against", .problem = "requires {token}"});
+  if (arguments.given("against") && !arguments.given("token") && !arguments.given("label")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "against", .problem = "requires {token} or {label}"});
+  }
+  if (arguments.given("label") && !arguments.flag("attribution")) {
+    throw Error(ErrorKind::usage, {.parameter = "label", .problem = "requires {attribution}"});
   }
   if (arguments.flag("attribution")) {
     return run_attribution_of(arguments, models, texts, session.context, sink);
@@ -245,15 +251,18 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
                          .top = *arguments.integer("top"),
                          .generate = arguments.integer("generate")};
   for (std::size_t index = 0; index < models.size(); ++index) {
-    request.prompts.push_back(prompt_of(arguments, session, models[index], texts[index]));
+    request.prompts.push_back(prompts_of(arguments, session, models[index], texts[index]));
     if (!texts[index].note.empty()) sink.add_note(texts[index].note);
   }
   std::optional<SavedRun> saved;
   PromptWatcher watcher;
   if (arguments.given("save")) {
-    saved.emplace(request.prompts.front(), open_output(arguments, session, "save"));
+    saved.emplace(request.prompts.front().front(), open_output(arguments, session, "save"));
     watcher = saved->watcher();
     request.watcher = &watcher;
+  }
+  if (predict_labels(models)) {
+    return run_label_prediction(models, request, session.context, sink);
   }
   if (models.size() == 1) request.on_text = session.on_text;
   run_predict(models, request, session.context, sink);
@@ -295,9 +304,12 @@ Parameters predict_parameters() {
        .help = "with {attribution}: attribute the logit of this token (text or id) as the next "
                "token after the text",
        .metavariable = "TOKEN"},
+      label_parameter(
+          "with {attribution}, for classifiers: attribute the logit of this label (name "
+          "or number)"),
       {.name = "against",
        .type = text,
-       .help = "attribute the logit difference between {token} and this other token (text or id)",
+       .help = "attribute the logit difference between {token} (or {label}) and this other one",
        .metavariable = "TOKEN"},
       prompts_parameter("with {attribution}: attribute the logit difference between the correct "
                         "and the incorrect answer to prompts"),
@@ -348,7 +360,10 @@ Command predict_command() {
                                               example_exclusions(/*with_windows=*/false))),
           joined_exclusions(
               pair_exclusions(/*with_windows=*/false),
-              {{"perplexity", {"top", "generate", "save"}, "measures the whole text"},
+              {{"perplexity",
+                {"top", "generate", "save", "text_pair", "token_types"},
+                "measures the whole text"},
+               label_exclusion({"token", "prompts", "perplexity", "generate"}),
                prompts_exclusion({"token", "against", "image", "pixel_values", "audio", "features",
                                   "target", "target_tokens", "target_file"}),
                {"attribution",

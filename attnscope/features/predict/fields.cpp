@@ -1,5 +1,6 @@
 // Rows of `predict`: the most likely tokens or labels, and the windows of a perplexity run.
 #include "attnscope/features/common/fields.h"
+#include "attnscope/features/predict/fields.h"
 #include "attnscope/rows/field.h"
 
 namespace attnscope {
@@ -13,15 +14,13 @@ constexpr std::string_view kPredictSection = "metrics.md#prediction";
 constexpr std::string_view kModels = "formats.md#models";
 constexpr std::string_view kParameters = "formats.md#parameters";
 
-std::vector<Field> token_fields() {
-  return {
-      {.name = "id", .type = integer, .meaning = "token id", .where = kModels},
-      {.name = "text",
-       .type = text,
-       .nulls = Nulls::whole,
-       .meaning = "token as readable text; null without a tokenizer, or if the tokenizer does not "
-                  "contain the id",
-       .where = kModels}};
+/// The text that a record belongs to, if there are several.
+Field sequence_fact() {
+  return {.name = "sequence",
+          .type = integer,
+          .meaning = "index of the text, from 0; absent for a single text",
+          .where = kModels,
+          .optional = true};
 }
 
 /// The input of the first layer and the output of each layer.
@@ -41,7 +40,8 @@ std::vector<Field> states_fields() {
       {.name = "mean_norm",
        .heading = "mean norm",
        .meaning = "L2 norm of the hidden state, mean over tokens",
-       .where = kModels}};
+       .where = kModels},
+      sequence_fact()};
 }
 
 std::vector<Field> prompt_facts() {
@@ -89,27 +89,31 @@ std::vector<Field> prompt_facts() {
            .fields = states_fields()}};
 }
 
-std::vector<Field> model_facts_with_patches() {
-  std::vector<Field> facts = model_facts();
-  facts.push_back(
-      {.name = "patches",
-       .type = record,
-       .meaning = "image positions of the rows of the attention maps; absent for audio",
-       .where = kModels,
-       .optional = true,
-       .fields = {{.name = "rows",
-                   .type = integer,
-                   .meaning = "rows of patches in the image",
-                   .where = kModels},
-                  {.name = "columns",
-                   .type = integer,
-                   .meaning = "columns of patches in the image",
-                   .where = kModels},
-                  {.name = "before",
-                   .type = integer,
-                   .meaning = "number of tokens before the first patch: class token and registers",
-                   .where = kModels}}});
-  return facts;
+Field mean_nll_field(std::string_view meaning, Nulls nulls, std::string_view where) {
+  return {.name = "mean_nll", .nulls = nulls, .unit = "nats", .meaning = meaning, .where = where};
+}
+
+}  // namespace
+
+Field sequence_of_row() {
+  return {.name = "sequence",
+          .type = integer,
+          .heading = "text",
+          .meaning = "index of the text, from 0; absent for a single text",
+          .where = "metrics.md#prediction",
+          .optional = true};
+}
+
+std::vector<Field> token_fields() {
+  return {
+      {.name = "id", .type = integer, .meaning = "token id", .where = kModels},
+      {.name = "text",
+       .type = text,
+       .nulls = Nulls::whole,
+       .meaning = "token as readable text; null without a tokenizer, or if the tokenizer does not "
+                  "contain the id",
+       .where = kModels},
+      sequence_fact()};
 }
 
 Field source_parameter() {
@@ -118,12 +122,6 @@ Field source_parameter() {
           .meaning = "source of the tokens: \"text\", a file name, \"tokens\" or \"random\"",
           .where = kParameters};
 }
-
-Field mean_nll_field(std::string_view meaning, Nulls nulls, std::string_view where) {
-  return {.name = "mean_nll", .nulls = nulls, .unit = "nats", .meaning = meaning, .where = where};
-}
-
-}  // namespace
 
 Field source_tokens_fact() {
   return {.name = "source_tokens",
@@ -142,6 +140,7 @@ RowKind predict_rows() {
       .meaning = "one of the most likely tokens at a position",
       .place = {model_field(),
                 stack_field(),
+                sequence_of_row(),
                 {.name = "position",
                  .type = integer,
                  .unit = "tokens",
@@ -190,52 +189,6 @@ RowKind predict_rows() {
                       .where = kParameters}}};
   for (Field& fact : prompt_facts()) kind.models.push_back(std::move(fact));
   return kind;
-}
-
-RowKind label_rows() {
-  return {
-      .name = "label",
-      .command = "predict",
-      .option = "input",
-      .meaning = "one of the most likely labels of an image, or one of the texts compared with it",
-      .place = {model_field(),
-                stack_field(),
-                {.name = "rank",
-                 .type = integer,
-                 .heading = "rank",
-                 .meaning = "rank by probability; 1: most likely",
-                 .where = kPredictSection}},
-      .fields = {{.name = "label_id",
-                  .type = integer,
-                  .heading = "id",
-                  .meaning = "label id; for texts, the index of the text, from 0",
-                  .where = kPredictSection},
-                 {.name = "text",
-                  .type = text,
-                  .nulls = Nulls::whole,
-                  .heading = "text",
-                  .meaning =
-                      "name of the label, or the text; null if the config has no label names",
-                  .where = kPredictSection},
-                 {.name = "logit",
-                  .heading = "logit",
-                  .meaning = "logit of the label or text",
-                  .where = kPredictSection},
-                 {.name = "probability",
-                  .heading = "probability",
-                  .meaning = "softmax over the logits of all labels or texts; SigLIP: sigmoid of "
-                             "the logit of each text",
-                  .where = kPredictSection}},
-      .models = model_facts_with_patches(),
-      .parameters = {{.name = "input",
-                      .type = FieldType::text,
-                      .meaning = "file of the image or audio",
-                      .where = kParameters},
-                     {.name = "top",
-                      .type = integer,
-                      .unit = "labels",
-                      .meaning = "requested number of labels",
-                      .where = kParameters}}};
 }
 
 RowKind perplexity_rows() {

@@ -32,6 +32,15 @@ Value::List token_list(const Prompt& prompt, const TokenIds& ids) {
   return list;
 }
 
+/// Appends the records of one of several texts, with its number.
+void append_numbered(Value::List& all, Value::List own, std::int64_t sequence) {
+  for (Value& value : own) {
+    Record record = expect<Record>(value, "sequence");
+    record.add("sequence", sequence);
+    all.emplace_back(std::move(record));
+  }
+}
+
 const char* name_of(Generated::Ended ended) {
   switch (ended) {
     case Generated::Ended::by_count: return "count";
@@ -66,19 +75,47 @@ struct Prediction {
   std::vector<std::string> notes;
 };
 
-/// Runs one model on its prompt.
+/// Runs one model on its prompts.
 class PromptRun {
  public:
-  PromptRun(const Model& model, const Prompt& prompt, const PredictRequest& request,
-            const Context& context, const Compute& compute)
+  PromptRun(const Model& model, const PredictRequest& request, const Context& context,
+            const Compute& compute)
       : model_(model),
-        prompt_(prompt),
         request_(request),
         context_(context),
         compute_(compute),
         pass_(model, copied_weights_bytes(model, context.memory_bytes) > 0, compute) {}
 
-  Prediction run() {
+  Prediction run(const std::vector<Prompt>& prompts) {
+    if (prompts.size() == 1) return run_one(prompts.front());
+    // Only a single text is generated or saved, and encoder-decoders take a single source.
+    Value::List tokens, states;
+    std::vector<Record> rows;
+    for (std::size_t at = 0; at < prompts.size(); ++at) {
+      const auto sequence = static_cast<std::int64_t>(at);
+      hidden_states_.clear();
+      sequence_ = sequence;
+      Prediction own = run_one(prompts[at]);
+      append_numbered(tokens, token_list(prompt_, prompt_.tokens), sequence);
+      append_numbered(states, expect<Value::List>(*own.facts.find("hidden_states"), "sequence"),
+                      sequence);
+      for (Record& row : own.rows) rows.push_back(std::move(row));
+      for (std::string& note : own.notes) {
+        const bool known = std::find(notes_.begin(), notes_.end(), note) != notes_.end();
+        if (!known) notes_.push_back(std::move(note));
+      }
+    }
+    Prediction all{.facts = facts_record(summarize(model_)),
+                   .rows = std::move(rows),
+                   .notes = std::move(notes_)};
+    all.facts.add("tokens", std::move(tokens)).add("hidden_states", std::move(states));
+    return all;
+  }
+
+ private:
+  Prediction run_one(const Prompt& prompt) {
+    prompt_ = prompt;
+    found_ = {};
     pass_.check_head();
     if (prompt_.audio) pass_.encoder()->length_of(*prompt_.audio);
     if (pass_.encoder() != nullptr && !prompt_.audio) pass_.encoder()->check(prompt_.source);
@@ -109,7 +146,6 @@ class PromptRun {
     return std::move(found_);
   }
 
- private:
   /// Allocates the KV cache for the prompt and the generated tokens.
   void make_cache() {
     const std::int64_t room =
@@ -221,8 +257,9 @@ class PromptRun {
     const std::span<const float> scores(logits.data(), static_cast<std::size_t>(logits.cols()));
     for (const TokenScore& score : top_tokens(scores, request_.top, compute_)) {
       if (rank == 0) most_likely_ = score.token;
-      Record& row = found_.rows.emplace_back(
-          Record{{"model", model_.name()}, {"position", position}, {"rank", ++rank}});
+      Record& row = found_.rows.emplace_back(Record{{"model", model_.name()}});
+      if (sequence_) row.add("sequence", *sequence_);
+      row.add("position", position).add("rank", ++rank);
       add_predicted(row, prompt_.tokenizer, score);
     }
   }
@@ -297,6 +334,8 @@ class PromptRun {
   std::int64_t most_likely_ = 0;      // at the last predicted position
   Value::List hidden_states_, encoder_hidden_states_;
   Prediction found_;
+  std::optional<std::int64_t> sequence_;  // number of the text; empty for a single text
+  std::vector<std::string> notes_;        // of several texts, each once
 };
 
 /// Peak memory of a run, in addition to the mapped files.
@@ -321,14 +360,18 @@ void run_predict(std::span<const Model> models, const PredictRequest& request,
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];
-    const Prompt& prompt = request.prompts[index];
-    const std::int64_t tokens = std::ssize(prompt.tokens) + request.generate.value_or(0);
+    std::int64_t tokens = request.generate.value_or(0);
+    std::uint64_t bytes = 0;
+    for (const Prompt& prompt : request.prompts[index]) {
+      tokens += std::ssize(prompt.tokens);
+      bytes = std::max(bytes, prompt_run_bytes(model, prompt, request, context));
+    }
     items.push_back(
         {.flops = static_cast<double>(forward_weights_bytes(model)) * static_cast<double>(tokens),
-         .memory_bytes = prompt_run_bytes(model, prompt, request, context),
+         .memory_bytes = bytes,
          .run = [&, index](const Compute& compute) {
            found[index] =
-               PromptRun(models[index], request.prompts[index], request, context, compute).run();
+               PromptRun(models[index], request, context, compute).run(request.prompts[index]);
          }});
   }
   run_queue(items, context, {}, {"model", "models"});

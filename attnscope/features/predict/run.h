@@ -16,8 +16,8 @@
 namespace attnscope {
 
 struct PredictRequest {
-  std::vector<Prompt> prompts;  // per model
-  Record text;                  // source of the prompts, for the report
+  std::vector<std::vector<Prompt>> prompts;  // per model: its texts
+  Record text;                               // source of the prompts, for the report
   std::int64_t top = 5;
   std::optional<std::int64_t> generate;    // tokens; not for masked language models
   const PromptWatcher* watcher = nullptr;  // for a single model; may be null

@@ -89,6 +89,12 @@ void SavedRun::begin(const ForwardPass& pass, const TokenIds& ids, std::int64_t 
   if (pass.no_logits().empty()) {
     tensors.push_back({.name = "logits", .shape = {tokens, pass.logits_width()}});
   }
+  if (pass.predicts_labels()) {
+    const LabelHeadWeights& head = pass.label_head();
+    const std::int64_t labels = head.weight->weights.outputs();
+    const bool of_text = head.task == LabelTask::sequence;
+    tensors.push_back({.name = "logits", .shape = of_text ? Shape{labels} : Shape{tokens, labels}});
+  }
   if (media_input_ != nullptr && pass.pooled_width() > 0) {
     const bool compares = !pass.model().spec().head.rule.score_scale.empty();
     tensors.push_back(

@@ -18,7 +18,8 @@ namespace attnscope {
 ///   written, after their indices `attention_layers` (A), int64.
 /// - `hidden_states` (L + 1, T, D) in float32. If the last hidden state has another width E (the
 ///   projection of OPT), the tensors are `hidden_states` (L, T, D) and `last_hidden_state` (T, E).
-/// - `logits` (T, V) in float32, if the model has logits. Vision models write `logits` (labels), or
+/// - `logits` (T, V) in float32, if the model has logits. Classifiers write `logits` (labels), or
+///   (T, labels) if they label tokens or mark answers. Vision models write `logits` (labels), or
 ///   `image_embedding` if they compare images with texts.
 ///
 /// For an encoder-decoder, these tensors describe the decoder. `source_tokens` (S) or

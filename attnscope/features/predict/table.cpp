@@ -46,9 +46,30 @@ std::string probability_bar(double share, const Style& style) {
   return style.shade(share, bar);
 }
 
-/// Writes the most likely tokens at the predicted positions of one model.
-void write_top(const Report& report, const std::string& model, const Value::List& tokens,
-               const Style& style, std::ostream& out) {
+/// Whether a row, token or hidden state belongs to this text. Without a number, there is one text.
+bool is_of_text(const Record& record, std::int64_t sequence) {
+  return record.find("sequence") == nullptr || integer_field(record, "sequence") == sequence;
+}
+
+/// The records of one text.
+Value::List of_text(const Value::List& all, std::int64_t sequence) {
+  Value::List own;
+  for (const Value& value : all) {
+    if (is_of_text(expect<Record>(value, "sequence"), sequence)) own.push_back(value);
+  }
+  return own;
+}
+
+/// The number of texts of a model.
+std::int64_t count_texts(const Value::List& tokens) {
+  if (tokens.empty()) return 1;
+  const auto& last = expect<Record>(tokens.back(), "tokens");
+  return last.find("sequence") == nullptr ? 1 : integer_field(last, "sequence") + 1;
+}
+
+/// Writes the most likely tokens at the predicted positions of one text.
+void write_top(const Report& report, const std::string& model, std::int64_t sequence,
+               const Value::List& tokens, const Style& style, std::ostream& out) {
   std::vector<std::vector<std::string>> lines;
   constexpr std::int64_t kNone = -1;
   std::int64_t shown = kNone;
@@ -60,7 +81,7 @@ void write_top(const Report& report, const std::string& model, const Value::List
     lines.clear();
   };
   for (const Record& row : report.rows) {
-    if (text_field(row, "model") != model) continue;
+    if (text_field(row, "model") != model || !is_of_text(row, sequence)) continue;
     const std::int64_t position = integer_field(row, "position");
     if (position != shown) {
       write_lines();
@@ -117,16 +138,20 @@ void write_hidden_states(const Value::List& states, const Style& style, std::ost
 void write_prompt(const Report& report, const Record& model, const WriteOptions& options,
                   const Style& style, std::ostream& out) {
   const std::string name = text_field(model, "name");
-  const auto& tokens = expect<Value::List>(*model.find("tokens"), "tokens");
-  out << style.bold(printable(name))
-      << style.dim(fmt::format(" ({})", counted(tokens.size(), "token"))) << '\n';
-  write_tokens(tokens, options, style, out);
-  write_top(report, name, tokens, style, out);
-  if (const Value* generated = model.find("generated")) {
-    write_generated(expect<Record>(*generated, "generated"), options, style, out);
+  const auto& all = expect<Value::List>(*model.find("tokens"), "tokens");
+  const auto& states = expect<Value::List>(*model.find("hidden_states"), "hidden_states");
+  for (std::int64_t sequence = 0; sequence < count_texts(all); ++sequence) {
+    if (sequence > 0) out << '\n';
+    const Value::List tokens = of_text(all, sequence);
+    out << style.bold(printable(name))
+        << style.dim(fmt::format(" ({})", counted(tokens.size(), "token"))) << '\n';
+    write_tokens(tokens, options, style, out);
+    write_top(report, name, sequence, tokens, style, out);
+    if (const Value* generated = model.find("generated")) {
+      write_generated(expect<Record>(*generated, "generated"), options, style, out);
+    }
+    write_hidden_states(of_text(states, sequence), style, out);
   }
-  write_hidden_states(expect<Value::List>(*model.find("hidden_states"), "hidden_states"), style,
-                      out);
 }
 
 void write_perplexities(const Report& report, const Style& style, std::ostream& out) {
@@ -151,7 +176,55 @@ void write_perplexities(const Report& report, const Style& style, std::ostream& 
   if (!words.empty()) out << style.dim("over " + words) << '\n';
 }
 
+std::string place_of_label(const Record& row, const Value::List& tokens) {
+  if (row.find("position") == nullptr) return "";
+  const auto at = static_cast<std::size_t>(integer_field(row, "position"));
+  std::string place = std::to_string(at);
+  if (row.find("last_position") != nullptr) {
+    return place + "-" + std::to_string(integer_field(row, "last_position"));
+  }
+  if (at >= tokens.size()) return place;
+  return place + " " + token_cell(expect<Record>(tokens[at], "tokens"), "text", "id");
+}
+
+/// Writes the labels of one text of a model.
+void write_labels(const Report& report, const std::string& model, std::int64_t sequence,
+                  const Value::List& tokens, const Style& style, std::ostream& out) {
+  std::vector<std::vector<std::string>> lines = {
+      {"  " + style.dim(heading("text_label", "position")),
+       style.dim(heading("text_label", "rank")), style.dim(heading("text_label", "text")),
+       style.dim(heading("text_label", "logit")), style.dim(heading("text_label", "probability")),
+       ""}};
+  for (const Record& row : report.rows) {
+    if (text_field(row, "model") != model || !is_of_text(row, sequence)) continue;
+    const double probability = number_or_nan(row, "probability");
+    const bool has_text = !row.find("text")->is_null();
+    lines.push_back({"  " + place_of_label(row, tokens), std::to_string(integer_field(row, "rank")),
+                     has_text ? printable(text_field(row, "text")) : "-",
+                     fmt::format("{:.4f}", number_or_nan(row, "logit")),
+                     std::isnan(probability) ? "-" : fmt::format("{:.4f}", probability),
+                     std::isnan(probability) ? "" : probability_bar(probability, style)});
+  }
+  out << align(lines, /*left_columns=*/3);
+}
+
 }  // namespace
+
+void write_label_table(const Report& report, const WriteOptions& options, std::ostream& out) {
+  const Style style(options.color);
+  for (const Record& model : report.models) {
+    const std::string name = text_field(model, "name");
+    const auto& all = expect<Value::List>(*model.find("tokens"), "tokens");
+    for (std::int64_t sequence = 0; sequence < count_texts(all); ++sequence) {
+      if (&model != &report.models.front() || sequence > 0) out << '\n';
+      const Value::List tokens = of_text(all, sequence);
+      out << style.bold(printable(name))
+          << style.dim(fmt::format(" ({})", counted(tokens.size(), "token"))) << '\n';
+      write_tokens(tokens, options, style, out);
+      write_labels(report, name, sequence, tokens, style, out);
+    }
+  }
+}
 
 void write_predict_table(const Report& report, const WriteOptions& options, std::ostream& out) {
   const Style style(options.color);

@@ -35,7 +35,7 @@ std::string_view longest_start(const Fits& fits) {
   return {};
 }
 
-ReportModel with_text(const ReportModel& model, const char* parameter, std::string text) {
+ReportModel with_text(const ReportModel& model, const char* parameter, ParameterValue text) {
   ReportModel with = model;
   with.arguments = model.arguments.without(kInputParameters).with(parameter, std::move(text));
   return with;
@@ -67,8 +67,11 @@ void check_has_input(const ReportModel& model) {
 /// Checks a text or text file. Throws Error if it cannot be read.
 void check_text_of(const char* name, const Arguments& report, const Session& session) {
   if (!report.given(name)) return;
+  if (name == std::string_view("text")) {
+    for (const std::string& text : report.texts(name)) check_text(text, {.parameter = name});
+    return;
+  }
   const std::string given = report.text(name);
-  if (name == std::string_view("text")) return check_text(given, {.parameter = name});
   check_text(session.files->read_text(given, kTextLimitBytes), {.file = given});
 }
 
@@ -147,7 +150,7 @@ ModelText usual_text(const ReportModel& model) {
                  .hint = "pass a suitable text with {text}"});
   }
   const auto count = ids.size();
-  ModelText text{.model = with_text(model, "text", std::string(start)),
+  ModelText text{.model = with_text(model, "text", std::vector{std::string(start)}),
                  .tokens = whole_text(std::move(ids), tokenizer)};
   if (start.size() < kUsualText.size()) {
     text.note = verbatim(model.model.name()) + ": uses the first " + std::to_string(count) +

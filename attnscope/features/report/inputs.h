@@ -13,10 +13,11 @@
 namespace attnscope {
 
 /// Parameters of `report` that name the input and select a part of it.
-inline constexpr std::array<std::string_view, 17> kInputParameters = {
-    "text",         "text_file",   "tokens",   "token_file",    "sequences",      "length",
-    "seed",         "consecutive", "target",   "target_tokens", "target_file",    "image",
-    "pixel_values", "audio",       "features", "lines",         "score_positions"};
+inline constexpr std::array<std::string_view, 19> kInputParameters = {
+    "text",       "text_pair",     "token_types", "text_file",      "tokens",
+    "token_file", "sequences",     "length",      "seed",           "consecutive",
+    "target",     "target_tokens", "target_file", "image",          "pixel_values",
+    "audio",      "features",      "lines",       "score_positions"};
 
 /// Whether a text is given, or with `model` the kind of input that the model takes.
 bool text_is_given(const Arguments& report);

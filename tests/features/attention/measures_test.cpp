@@ -72,6 +72,20 @@ TEST(AttentionMap, MatchesResultsByHand) {
   EXPECT_DOUBLE_EQ(got.value("first_column_share").value(), 1.5 / 2.375);
 }
 
+TEST(AttentionMap, SumsTheAttentionBetweenTheTextsOfAPair) {
+  const Matrix<float> map = map_of(
+      {{0.25, 0.25, 0.25, 0.25}, {0.125, 0.5, 0.25, 0.125}, {0, 0.5, 0.25, 0.25}, {1, 0, 0, 0}});
+  // A special token, one token of A, two of B.
+  const AttentionMapMeasures got = measured(map, {.texts = {-1, 0, 1, 1}});
+  EXPECT_DOUBLE_EQ(got.value("a_to_b").value(), 0.25 + 0.125);
+  EXPECT_DOUBLE_EQ(got.value("b_to_a").value(), (0.5 + 0) / 2);
+  const std::vector<std::int64_t> last = {3};
+  const AttentionMapMeasures scored = measured(map, {.queries = last, .texts = {-1, 0, 1, 1}});
+  EXPECT_FALSE(scored.value("a_to_b"));
+  EXPECT_DOUBLE_EQ(scored.value("b_to_a").value(), 0);
+  EXPECT_FALSE(measured(map).value("a_to_b"));
+}
+
 TEST(AttentionMap, ReportsTheLearnedSinkMass) {
   const Matrix<float> map =
       map_of({{0.25, 0, 0, 0}, {0.5, 0.25, 0, 0}, {0.5, 0.25, 0.25, 0}, {0, 0, 0, 0}});
@@ -289,8 +303,8 @@ TEST(AttentionMap, CrossAttentionHasNoMeasuresOfPositions) {
     for (std::int64_t key = 0; key < 5; ++key) map(query, key) = weights[query][key];
   }
   const AttentionMapMeasures got = measured(map, {.energy = 0.9, .across = true});
-  EXPECT_EQ(got.value("energy_rank"), 2);  // energies 2 and 0.5
-  EXPECT_EQ(got.value("energy_columns"), 2);      // 2, 0.25, 0.25: 90% is 2.25
+  EXPECT_EQ(got.value("energy_rank"), 2);     // energies 2 and 0.5
+  EXPECT_EQ(got.value("energy_columns"), 2);  // 2, 0.25, 0.25: 90% is 2.25
   EXPECT_NEAR(got.value("sink_mass").value(), 2.0 / 3, 1e-7);
   EXPECT_NEAR(got.value("entropy").value(), std::log(2.0) / 3, 1e-7);
   for (const char* of_places : {"previous_token", "current_token", "distance"}) {

@@ -514,6 +514,18 @@ export interface AttentionRow {
   monotonicity_error?: number | null;
   /** head, cross-attention: monotonicity under uniform attention: 0.5 */
   uniform_monotonicity?: number;
+  /** head, pairs of texts: mean attention from a token of text A to all tokens of text B; special tokens belong to neither text */
+  a_to_b?: number | null;
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
+  a_to_b_error?: number | null;
+  /** head, pairs of texts: a_to_b under uniform attention */
+  uniform_a_to_b?: number;
+  /** head, pairs of texts: mean attention from a token of text B to all tokens of text A; special tokens belong to neither text */
+  b_to_a?: number | null;
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
+  b_to_a_error?: number | null;
+  /** head, pairs of texts: b_to_a under uniform attention */
+  uniform_b_to_a?: number;
   /**
    * head: direct effect of the head on the attended token's logit, relative to the mean over the text's tokens, averaged over queries. Null
    * if the logits are not a sum of component outputs, or if the last layer is not run.

@@ -239,7 +239,11 @@ ExampleWindows windows_of_examples(const std::vector<TokenIds>& examples,
   for (const std::int64_t number : numbers) {
     const Piece& piece = pieces[static_cast<std::size_t>(number)];
     const TokenIds& ids = examples[piece.example];
-    out.windows.emplace_back(ids.begin() + piece.first, ids.begin() + piece.first + piece.count);
+    if (piece.count == std::ssize(ids)) {
+      out.windows.push_back(ids);  // with the types of its tokens
+    } else {
+      out.windows.emplace_back(ids.begin() + piece.first, ids.begin() + piece.first + piece.count);
+    }
     out.examples.push_back(piece.example);
     if (!positions.given()) continue;
     const TokenIds flags = positions.of(piece.example, std::ssize(ids));

@@ -145,7 +145,8 @@ Parameter prompts_parameter(const std::string& help, OptionGroup group) {
 }
 
 Exclusion prompts_exclusion(const std::vector<std::string>& of_command) {
-  Exclusion out{"prompts", {"text", "text_file", "tokens"}, "gives the texts"};
+  Exclusion out{
+      "prompts", {"text", "text_pair", "text_file", "tokens", "token_types"}, "gives the texts"};
   out.beside.insert(out.beside.end(), of_command.begin(), of_command.end());
   return out;
 }

@@ -62,12 +62,79 @@ void check_text(std::string_view text, ErrorParts where) {
   }
 }
 
-std::string text_to_encode(const Arguments& arguments, const Session& session) {
-  if (arguments.given("text")) {
-    std::string text = arguments.text("text");
-    check_text(text, {.parameter = "text"});
-    return text;
+namespace {
+
+/// The texts that a parameter gives. Throws Error if one is empty or not UTF-8.
+std::vector<std::string> checked_texts(const Arguments& arguments, const char* parameter) {
+  std::vector<std::string> texts = arguments.texts(parameter);
+  for (const std::string& text : texts) check_text(text, {.parameter = parameter});
+  return texts;
+}
+
+/// Whether the model adds an embedding for each token's type.
+bool has_types(const Model& model) {
+  const std::string& table = model.spec().stream.embedding.types;
+  return !table.empty() && model.checkpoint().find(model.prefix() + table) != nullptr;
+}
+
+/// Sets the types that `token_types` gives.
+void set_types(const Arguments& arguments, std::vector<TokenIds>& sequences) {
+  if (!arguments.given("token_types")) return;
+  const auto refuse = [](const std::string& problem) {
+    throw Error(ErrorKind::usage, {.parameter = "token_types", .problem = problem});
+  };
+  if (sequences.size() != 1) refuse("gives the types of a single text");
+  TokenIds& ids = sequences.front();
+  ids.types = parse_ids(arguments, "token_types");
+  if (ids.types.size() != ids.size()) {
+    refuse("gives " + counted(ids.types.size(), "token type") + " for " +
+           counted(ids.size(), "token"));
   }
+  const auto has = [&](std::int64_t type) {
+    return std::find(ids.types.begin(), ids.types.end(), type) != ids.types.end();
+  };
+  // Token ids do not show which tokens are special, so their types tell the two texts apart.
+  if (!ids.texts.empty() || !has(0) || !has(1)) return;
+  for (const std::int64_t type : ids.types) ids.texts.push_back(type <= 1 ? type : -1);
+}
+
+}  // namespace
+
+std::vector<TokenIds> encoded_texts(const Arguments& arguments, const Session& session,
+                                    const Model& model, const Tokenizer* tokenizer) {
+  std::vector<TokenIds> out;
+  if (arguments.given("tokens")) {
+    out.push_back(parse_ids(arguments, "tokens"));
+    set_types(arguments, out);
+    return out;
+  }
+  const bool special = adds_special_tokens(arguments);
+  const std::vector<std::string> texts = checked_texts(arguments, "text"),
+                                 seconds = checked_texts(arguments, "text_pair");
+  if (texts.empty()) {
+    out.emplace_back(tokenizer->encode(text_to_encode(arguments, session), special));
+    return out;
+  }
+  if (!seconds.empty() && seconds.size() != texts.size()) {
+    throw Error(ErrorKind::usage, {.parameter = "text_pair",
+                                   .problem = "given " + counted(seconds.size(), "time") +
+                                              ", expected one for each of " +
+                                              std::to_string(texts.size()) + " {text}"});
+  }
+  for (std::size_t at = 0; at < texts.size(); ++at) {
+    if (seconds.empty()) {
+      out.emplace_back(tokenizer->encode(texts[at], special));
+      continue;
+    }
+    out.push_back(tokenizer->encode_pair(texts[at], seconds[at], special));
+    if (!has_types(model)) out.back().types.clear();
+  }
+  set_types(arguments, out);
+  return out;
+}
+
+std::string text_to_encode(const Arguments& arguments, const Session& session) {
+  if (arguments.given("text")) return join(checked_texts(arguments, "text"), "\n");
   if (arguments.given("text_file")) {
     const std::string file = arguments.text("text_file");
     std::string text = session.files->read_text(file, kTextLimitBytes);
@@ -81,9 +148,14 @@ std::string text_to_encode(const Arguments& arguments, const Session& session) {
 
 Parameters text_parameters() {
   return {{.name = "text",
-           .type = text,
+           .type = texts,
            .group = OptionGroup::input,
-           .help = "input text",
+           .help = "input text; several texts are separate sequences",
+           .metavariable = "TEXT"},
+          {.name = "text_pair",
+           .type = texts,
+           .group = OptionGroup::input,
+           .help = "second text of a pair, which the tokenizer joins to {text}",
            .metavariable = "TEXT"},
           {.name = "text_file",
            .type = file,
@@ -95,6 +167,11 @@ Parameters text_parameters() {
            .group = OptionGroup::input,
            .help = "input token ids, e.g. 464,3290, for models without a tokenizer",
            .metavariable = "IDS"},
+          {.name = "token_types",
+           .type = text,
+           .group = OptionGroup::input,
+           .help = "token type of each token, e.g. 0,0,1, instead of those of the tokenizer",
+           .metavariable = "IDS"},
           {.name = "no_special_tokens",
            .type = flag,
            .group = OptionGroup::input,
@@ -102,17 +179,24 @@ Parameters text_parameters() {
 }
 
 bool names_a_text(const Arguments& arguments) {
-  for (const char* name : {"text", "text_file", "tokens", "token_file"}) {
+  for (const char* name :
+       {"text", "text_file", "tokens", "token_file", "text_pair", "token_types"}) {
     if (arguments.given(name)) return true;
   }
   return false;
 }
 
 std::vector<Exclusion> text_exclusions(bool with_windows) {
-  std::vector<Exclusion> out = {{"text", {"text_file", "tokens"}, "gives the input"},
-                                {"text_file", {"tokens"}, "gives the input"},
-                                {"tokens", {"no_special_tokens"}, "are used unchanged"}};
+  std::vector<Exclusion> out = {
+      {"text", {"text_file", "tokens"}, "gives the input"},
+      {"text_file", {"tokens"}, "gives the input"},
+      {"tokens", {"no_special_tokens"}, "are used unchanged"},
+      {"text_pair", {"text_file", "tokens", "lines"}, "belongs to {text}"},
+      {"token_types", {"text_file", "lines"}, "are those of one text"}};
   if (!with_windows) return out;
+  for (const char* name : {"text_pair", "token_types"}) {
+    out.push_back({name, {"token_file"}, "is not split into windows"});
+  }
   out.push_back({"token_file", {"text", "text_file", "tokens"}, "gives the input"});
   for (const char* whole : {"text", "tokens"}) {
     out.push_back(
@@ -159,21 +243,35 @@ TokenizedText shown_tokens_of(const Model& model) {
   return out;
 }
 
-TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
-                             const Model& model) {
-  if (arguments.given("tokens")) {
-    TokenizedText out = shown_tokens_of(model);
-    out.tokens = parse_ids(arguments, "tokens");
+TokenizedText tokenized_texts(const Arguments& arguments, const Session& session,
+                              const Model& model) {
+  const bool given_ids = arguments.given("tokens");
+  TokenizedText out;
+  if (given_ids) {
+    out = shown_tokens_of(model);
+  } else {
+    out.tokenizer = tokenizer_of(model);
+  }
+  std::vector<TokenIds> all =
+      encoded_texts(arguments, session, model, out.tokenizer ? &*out.tokenizer : nullptr);
+  out.tokens = std::move(all.front());
+  out.more_texts.assign(std::make_move_iterator(all.begin() + 1),
+                        std::make_move_iterator(all.end()));
+  if (given_ids) {
     out.source = "tokens";
     return out;
   }
-  TokenizedText out;
-  const std::string text = text_to_encode(arguments, session);
-  out.tokenizer = tokenizer_of(model);
-  out.tokens = out.tokenizer->encode(text, adds_special_tokens(arguments));
   out.source = arguments.given("text") ? "text" : file_name_of(arguments.text("text_file"));
   out.unknown_note = unknown_note(model, unknown_tokens(*out.tokenizer, out.tokens));
   return out;
+}
+
+TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
+                             const Model& model) {
+  TokenizedText out = tokenized_texts(arguments, session, model);
+  if (out.more_texts.empty()) return out;
+  throw Error(ErrorKind::usage,
+              {.parameter = "text", .problem = "given several times, but this run takes one text"});
 }
 
 Parameters mla_text_parameters() {
@@ -189,7 +287,9 @@ Parameters mla_text_parameters() {
 std::vector<Exclusion> mla_text_exclusions(std::initializer_list<const char*> others) {
   std::vector<Exclusion> exclusions = text_exclusions(/*with_windows=*/true);
   for (const char* other : others) {
-    exclusions.push_back({other, {"text", "text_file", "tokens", "token_file"}, "uses no text"});
+    exclusions.push_back({other,
+                          {"text", "text_pair", "text_file", "tokens", "token_types", "token_file"},
+                          "uses no text"});
   }
   return exclusions;
 }

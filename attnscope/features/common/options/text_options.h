@@ -15,15 +15,21 @@
 
 namespace attnscope {
 
-/// text, text_file, tokens, no_special_tokens.
+/// text, text_pair, text_file, tokens, token_types, no_special_tokens.
 Parameters text_parameters();
 /// Whether the arguments name a text, token ids, or a shard of token ids.
 bool names_a_text(const Arguments& arguments);
 /// Options that name the input tokens and exclude each other.
 std::vector<Exclusion> text_exclusions(bool with_windows);
 
-/// The text of `text` or `text_file`. Throws Error(usage) if neither is given or it is empty.
+/// The text of `text` or `text_file`; several texts become lines. Throws Error(usage) if neither is
+/// given or it is empty.
 std::string text_to_encode(const Arguments& arguments, const Session& session);
+/// The sequences of `text` (with `text_pair`), `text_file` or `tokens`, with token types. Several
+/// texts are several sequences. `tokenizer`: null if token ids are given. Throws Error(usage) for
+/// pairs and types that do not fit.
+std::vector<TokenIds> encoded_texts(const Arguments& arguments, const Session& session,
+                                    const Model& model, const Tokenizer* tokenizer);
 /// The token ids of that parameter. Throws Error(usage) for anything that is not a token id.
 TokenIds parse_ids(const Arguments& arguments, const std::string& parameter);
 
@@ -48,10 +54,11 @@ UnknownTokens unknown_tokens(const Tokenizer& tokenizer, std::span<const std::in
 /// The tokens of a text, and the tokenizer that shows them.
 struct TokenizedText {
   TokenIds tokens;
-  std::optional<Tokenizer> tokenizer;  // of the model; empty if it has none
-  std::string source;                  // "text", "tokens", or the file's name
-  std::string note;                    // why the model's tokenizer cannot be read; usually empty
-  std::string unknown_note = {};       // see unknown_note(); usually empty
+  std::optional<Tokenizer> tokenizer;     // of the model; empty if it has none
+  std::string source;                     // "text", "tokens", or the file's name
+  std::string note;                       // why the model's tokenizer cannot be read; usually empty
+  std::vector<TokenIds> more_texts = {};  // the other texts, if several are given
+  std::string unknown_note = {};          // see unknown_note(); usually empty
 };
 
 /// A note if most tokens of a text are unknown to the tokenizer, else empty.
@@ -70,6 +77,9 @@ TokenizedText shown_tokens_of(const Model& model);
 /// `tokens` unchanged, which need no tokenizer. Throws Error(usage) if no text is given.
 TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
                              const Model& model);
+/// The same for one or several texts.
+TokenizedText tokenized_texts(const Arguments& arguments, const Session& session,
+                              const Model& model);
 
 /// The mask token of a bidirectional model. Empty for causal models, and if the tokenizer has no
 /// mask token.

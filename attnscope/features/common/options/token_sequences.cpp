@@ -17,12 +17,13 @@ using enum ParameterType;
 
 constexpr std::int64_t kMaxSequences = 1'000'000;
 
-/// A text that is not split into windows is a single sequence.
-TokenSequences one_sequence(TokenIds ids, const char* source) {
-  const auto length = std::ssize(ids);
-  return {
-      .of_model = {std::move(ids)},
-      .parameters = {{"source", source}, {"sequences", 1}, {"length", length}, {"seed", Value()}}};
+/// Texts that are not split into windows are one sequence each.
+TokenSequences whole_texts(std::vector<TokenIds> texts, const char* source) {
+  std::int64_t longest = 0;
+  for (const TokenIds& ids : texts) longest = std::max(longest, std::ssize(ids));
+  Record parameters = {
+      {"source", source}, {"sequences", std::ssize(texts)}, {"length", longest}, {"seed", Value()}};
+  return {.of_model = std::move(texts), .parameters = std::move(parameters)};
 }
 
 /// The maximum number of tokens of a text, limited by the context and the position embeddings.
@@ -105,7 +106,7 @@ void check_token_count(std::int64_t sequences, std::int64_t length) {
 }
 
 TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokenizer) {
-  TokenSequences out = one_sequence(std::move(ids), "text");
+  TokenSequences out = whole_texts({std::move(ids)}, "text");
   out.tokenizer = std::move(tokenizer);
   return out;
 }
@@ -159,7 +160,7 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
     };
     found = equal_examples(shard.size(), ids, positions, request, shard_file);
   } else if (arguments.given("tokens")) {
-    found = windows_of_examples(std::vector<TokenIds>{parse_ids(arguments, "tokens")}, positions,
+    found = windows_of_examples(encoded_texts(arguments, session, model, nullptr), positions,
                                 request, "tokens");
   } else {
     out.tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));
@@ -168,7 +169,7 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
     if (lines || whole) {
       const std::vector<TokenIds> examples =
           lines ? line_examples(text, *out.tokenizer, special)
-                : std::vector<TokenIds>{out.tokenizer->encode(text, special)};
+                : encoded_texts(arguments, session, model, out.tokenizer.get());
       if (lines && request.or_fewer) {
         std::int64_t tokens = 0;
         for (const TokenIds& ids : examples) tokens += std::ssize(ids);
@@ -216,15 +217,14 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
     return example_sequences(arguments, session, model, usual);
   }
   if (arguments.given("tokens")) {
-    return one_sequence(parse_ids(arguments, "tokens"), "tokens");
+    return whole_texts(encoded_texts(arguments, session, model, nullptr), "tokens");
   }
   if (arguments.given("text")) {
     auto tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));
-    TokenIds ids =
-        tokenizer->encode(text_to_encode(arguments, session), adds_special_tokens(arguments));
-    std::string note = unknown_note(model, unknown_tokens(*tokenizer, ids));
-    TokenSequences out = whole_text(std::move(ids), std::move(tokenizer));
-    out.note = std::move(note);
+    TokenSequences out =
+        whole_texts(encoded_texts(arguments, session, model, tokenizer.get()), "text");
+    out.note = unknown_note(model, *tokenizer, out.of_model);
+    out.tokenizer = std::move(tokenizer);
     return out;
   }
   WindowRequest request{.sequences = arguments.integer("sequences").value_or(usual.sequences),
