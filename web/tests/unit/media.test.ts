@@ -16,6 +16,33 @@ import { analysis_of, attention_row, heads_of, kModel, reading_of, report_of } f
 
 const tokens = (...texts: string[]) => texts.map((text, id) => ({ id, text }));
 
+describe("pairs of texts", () => {
+  const pair = { a_to_b: 0.25, uniform_a_to_b: 0.4, b_to_a: 0.5, uniform_b_to_a: 0.3 };
+  const charts_with = (own: object) => {
+    const rows = heads_of(kModel).map((each) => attention_row("small", each, own));
+    const report = report_of({
+      texts: [{ model: "small", tokens: tokens("a", "b") }],
+      reports: [analysis_of("attention", rows, { length: 2, energy: 0.9 })],
+    });
+    const reading = reading_of(report, { l: "0", h: "1" });
+    return { rows, charts: text_heatmaps(reading, attention_choice(reading)) };
+  };
+
+  test("have heatmaps of the attention between the texts, with the uniform baseline", () => {
+    const { rows, charts } = charts_with(pair);
+    const forward = charts.find(({ name }) => name === "attention-a-to-b")!;
+    expect(forward.title).toBe("A → B");
+    expect(forward.note).toContain("Uniform: 40%");
+    expect(charts.find(({ name }) => name === "attention-b-to-a")!.note).toContain("Uniform: 30%");
+    const facts = head_facts(rows[0] as never).slice(-2);
+    expect(facts.map(({ label }) => label)).toEqual(["A → B", "B → A"]);
+  });
+
+  test("other texts have none", () => {
+    expect(charts_with({}).charts.some(({ name }) => name.startsWith("attention-a-to"))).toBe(false);
+  });
+});
+
 describe("cross-attention", () => {
   const place = { model: "small", layer: 0, head: 1, tokens: 2, keys: 3, causal: false, side: 2, key_side: 3, at: 0 };
   const rows = heads_of(kModel).map((each) =>

@@ -223,10 +223,18 @@ function places(row: AttentionHeadRow, noun: Axes["noun"]): Fact[] {
   const current = { value: format_number(row.current_token, "percent"), label: `current ${noun}` };
   const away = (value: number | null | undefined) => (value == null ? "–" : String(Number(value.toFixed(1))));
   if (row.patch_distance != null) return [current, { value: away(row.patch_distance), label: "patches mean distance" }];
+  const pair =
+    row.a_to_b === undefined
+      ? []
+      : [
+          { value: format_number(row.a_to_b, "percent"), label: "A → B" },
+          { value: format_number(row.b_to_a, "percent"), label: "B → A" },
+        ];
   return [
     { value: format_number(row.previous_token, "percent"), label: `previous ${noun}` },
     current,
     { value: away(row.mean_distance), label: `${noun}s mean distance` },
+    ...pair,
   ];
 }
 

@@ -118,6 +118,25 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
       value: on_text((row) => row.monotonicity),
     },
   );
+  // Pairs of texts: attention from one text to the other one, with the uniform baseline.
+  const baseline = (read: (row: AttentionHeadRow) => number | null | undefined) =>
+    format_number([...rows.values()].map(read).find((value) => value != null) ?? 0, "percent");
+  figures.push(
+    {
+      ...share,
+      name: "attention-a-to-b",
+      title: "A → B",
+      note: `Attention of tokens of text A on all tokens of text B. Uniform: ${baseline((row) => row.uniform_a_to_b)}.`,
+      value: on_text((row) => row.a_to_b),
+    },
+    {
+      ...share,
+      name: "attention-b-to-a",
+      title: "B → A",
+      note: `Attention of tokens of text B on all tokens of text A. Uniform: ${baseline((row) => row.uniform_b_to_a)}.`,
+      value: on_text((row) => row.b_to_a),
+    },
+  );
   // Image tokens have no linear order.
   const of_order = ["attention-previous", "attention-distance"];
   const of_induction: HeadFigure[] =
