@@ -104,7 +104,7 @@ TEST(CommandLine, ADashMeansStdinOrStdout) {
   EXPECT_EQ(given({"m", "-o", "-"}).text("out"), "/dev/stdout");
   EXPECT_EQ(given({"m", "--maps", "-"}).text("maps"), "/dev/stdout");
   EXPECT_EQ(given({"m", "--store", "-"}).text("store"), "-");  // a file with this name
-  EXPECT_EQ(given({"m", "--text", "-"}).text("text"), "-");
+  EXPECT_EQ(given({"m", "--text", "-"}).texts("text"), Words{"-"});
   EXPECT_EQ(given({"m", "-o", "./-"}).text("out"), "./-");
 }
 

@@ -148,7 +148,7 @@ TEST(CliTargetFile, RejectsInvalidFilesInOneLine) {
   expect_refusal(Words{"attention"} + lines +
                      Words{"--stack", "cross", "--maps", (folder.path() / "m.safetensors").string(),
                            "--maps-of", "mean"},
-                 kUsage, {"--maps-of", "lines of equal length"});
+                 kUsage, {"--maps-of", "sequences of equal length"});
 }
 
 /// Checks unreadable inputs and positions beyond every target. Both are rejected before any

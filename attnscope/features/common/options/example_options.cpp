@@ -67,8 +67,11 @@ Parameters example_parameters() {
 }
 
 std::vector<Exclusion> example_exclusions(bool with_windows) {
-  if (!with_windows) return {{"lines", {"tokens", "target", "target_tokens"}, "splits a text"}};
-  return {{"lines", {"tokens", "token_file"}, "splits a text"}};
+  if (!with_windows)
+    return {{"lines",
+             {"tokens", "target", "target_tokens", "text_pair", "token_types"},
+             "splits a text"}};
+  return {{"lines", {"tokens", "token_file", "text_pair", "token_types"}, "splits a text"}};
 }
 
 bool asks_for_examples(const Arguments& arguments) {

@@ -187,12 +187,11 @@ bool names_a_text(const Arguments& arguments) {
 }
 
 std::vector<Exclusion> text_exclusions(bool with_windows) {
-  std::vector<Exclusion> out = {
-      {"text", {"text_file", "tokens"}, "gives the input"},
-      {"text_file", {"tokens"}, "gives the input"},
-      {"tokens", {"no_special_tokens"}, "are used unchanged"},
-      {"text_pair", {"text_file", "tokens", "lines"}, "belongs to {text}"},
-      {"token_types", {"text_file", "lines"}, "are those of one text"}};
+  std::vector<Exclusion> out = {{"text", {"text_file", "tokens"}, "gives the input"},
+                                {"text_file", {"tokens"}, "gives the input"},
+                                {"tokens", {"no_special_tokens"}, "are used unchanged"},
+                                {"text_pair", {"text_file", "tokens"}, "belongs to {text}"},
+                                {"token_types", {"text_file"}, "are those of one text"}};
   if (!with_windows) return out;
   for (const char* name : {"text_pair", "token_types"}) {
     out.push_back({name, {"token_file"}, "is not split into windows"});
