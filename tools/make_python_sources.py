@@ -44,6 +44,7 @@ from attnscope._values import (
     Ranks,
     Shares,
     Size,
+    Texts,
 )
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ TYPES = {
     "bins": "Bins",
     "range": "Range",
     "text": "str",
+    "texts": "Texts",
     "file": "Path",
     "models": "Models",
 }

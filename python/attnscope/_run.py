@@ -16,7 +16,7 @@ from attnscope._progress import ProgressLine
 from attnscope._safetensors import arrays_of
 from attnscope._media_inputs import in_files
 from attnscope._table import Table
-from attnscope._values import IN_MEMORY, checked, text_of
+from attnscope._values import IN_MEMORY, checked, texts_of
 from attnscope._worker import ModelFiles
 
 Arguments = list[tuple[str, str]]
@@ -93,8 +93,7 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, _Open
     for parameter in parameters:
         value = given.get(parameter["name"])
         if parameter["type"] != "models":
-            text = text_of(parameter, value)
-            if text is not None:
+            for text in texts_of(parameter, value):
                 text = checked(parameter["name"], text, parameter["type"] == "file")
                 arguments.append((parameter["name"], text))
             continue

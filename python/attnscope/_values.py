@@ -7,6 +7,7 @@ from typing import Any
 
 Path = str | os.PathLike[str]
 Names = str | Sequence[str]
+Texts = str | Sequence[str]
 Layers = int | str | range | slice | Sequence[int | str | range | slice]
 Head = str | tuple[int, int]
 Shares = float | str | Sequence[float]
@@ -112,6 +113,7 @@ _WRITERS: dict[str, tuple[Writer, str]] = {
     "bins": (_whole, "an int or 'fd'"),
     "range": (_pair_of(_number), "two numbers"),
     "text": (_ids, "a str, or a list of ints for token ids"),
+    "texts": (_text, "a str or a list of str"),
     "file": (_path, "a path"),
 }
 
@@ -163,6 +165,13 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
         return write(value)
     except TypeError:
         raise TypeError(f"{name}: expected {needed}, not {value!r}") from None
+
+
+def texts_of(parameter: dict[str, Any], value: Any) -> list[str]:
+    """Return the texts of `value` for the parameter: several for a list of texts, none if it is not passed."""
+    several = parameter["type"] == "texts" and isinstance(value, (list, tuple))
+    texts = [text_of(parameter, each) for each in (value if several else [value])]
+    return [text for text in texts if text is not None]
 
 
 def checked(name: str, text: str, is_path: bool) -> str:
