@@ -57,6 +57,15 @@ def test_amounts_as_numbers_or_texts(gpt2: str, keep: float | str) -> None:
         asc.open(gpt2).plan(method="mlp", keep=keep)
 
 
+def test_several_texts(gpt2: str) -> None:
+    rows = list(asc.predict(gpt2, text=["To be", "Good night"], top=1))
+    assert [row["sequence"] for row in rows] == [0, 1]
+    alone = next(iter(asc.predict(gpt2, text="Good night", top=1)))
+    assert rows[1]["token_id"] == alone["token_id"]
+    with pytest.raises(TypeError, match="text: expected a str or a list of str"):
+        asc.predict(gpt2, text=[1])  # type: ignore[list-item]
+
+
 def test_tokens_as_texts_or_ids(gpt2: str) -> None:
     model = asc.open(gpt2)
     by_text = model.predict("To be, or not to", attribution=True, token=" be")
