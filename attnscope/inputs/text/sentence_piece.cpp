@@ -121,6 +121,7 @@ struct Conversion {
   json tokenizer;
   std::vector<std::string> special;  // spellings, in the order in which transformers adds them
   std::string first, last;           // tokens around a text; empty: none
+  PairForm pair = PairForm::like_two_texts;
 };
 
 Conversion as_llama(const SentencePieceModel& model, const TokenizerConfig& config) {
@@ -218,7 +219,8 @@ Conversion as_xlm_roberta(const SentencePieceModel& model, const TokenizerConfig
   Conversion out{.tokenizer = unigram_of(vocabulary, 3, config.add_prefix_space.value_or(true)),
                  .special = around,
                  .first = around[0],
-                 .last = around[2]};
+                 .last = around[2],
+                 .pair = PairForm::two_ends};
   out.special.push_back(mask);
   out.tokenizer["normalizer"] = precompiled(model);
   return out;
@@ -231,7 +233,8 @@ Conversion as_albert(const SentencePieceModel& model, const TokenizerConfig& con
                   config.spelling("pad_token", "<pad>"), config.spelling("unk_token", "<unk>"),
                   config.spelling("mask_token", "[MASK]")},
       .first = "[CLS]",
-      .last = "[SEP]"};
+      .last = "[SEP]",
+      .pair = PairForm::one_end};
   json steps = {replace("``", "\""), replace("''", "\"")};
   if (!config.keep_accents.value_or(false)) {
     steps.push_back({{"type", "NFKD"}});
@@ -256,6 +259,7 @@ Conversion as_deberta_v2(const SentencePieceModel& model, const TokenizerConfig&
                   config.spelling("mask_token", "[MASK]")}};
   out.first = out.special[0];
   out.last = out.special[1];
+  out.pair = PairForm::one_end;
   json steps = json::array();
   if (config.do_lower_case.value_or(false)) steps.push_back({{"type", "Lowercase"}});
   steps.push_back(
@@ -385,7 +389,7 @@ std::string vocabulary_file_json(const CheckpointFolder& folder, const std::stri
     ids = vocabulary;
   }
   found.tokenizer["added_tokens"] = added(model, found.special, config, ids);
-  found.tokenizer["post_processor"] = template_of(ids, found.first, found.last);
+  found.tokenizer["post_processor"] = template_of(ids, found.first, found.last, found.pair);
   return found.tokenizer.dump();
 }
 

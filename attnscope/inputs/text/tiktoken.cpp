@@ -182,7 +182,8 @@ std::string tiktoken_json(std::string_view text, const std::string& file,
   const bool begins = config.add_bos_token.value_or(!config.exists);
   out["post_processor"] = template_of(
       ids, begins ? config.spelling("bos_token", "<|begin_of_text|>") : "",
-      config.add_eos_token.value_or(false) ? config.spelling("eos_token", "<|end_of_text|>") : "");
+      config.add_eos_token.value_or(false) ? config.spelling("eos_token", "<|end_of_text|>") : "",
+      PairForm::like_two_texts);
   return out.dump();
 }
 
