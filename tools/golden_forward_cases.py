@@ -1,8 +1,10 @@
 """All cases of golden_forward.py: every architecture, and every variant of it that changes the forward pass."""
 
+from golden_forward_bert_like import BERT_LIKE
 from golden_forward_biased import BIASED
 from golden_forward_by_layer import BY_LAYER
 from golden_forward_case import Case
+from golden_forward_decoders import RELATED_DECODERS
 from golden_forward_experts import EXPERTS
 from golden_forward_hybrid import HYBRIDS
 from golden_forward_mla import LATENT
@@ -11,4 +13,5 @@ from golden_forward_llama_like import LLAMA_LIKE
 from golden_forward_rotary import ROTARY
 from golden_forward_towers import TOWERS
 
-CASES: list[Case] = ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + BIASED + EXPERTS + LATENT + BY_LAYER + TOWERS + HYBRIDS
+CASES: list[Case] = (ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + BIASED + EXPERTS + LATENT + BY_LAYER + TOWERS + HYBRIDS
+                     + BERT_LIKE + RELATED_DECODERS)

@@ -131,7 +131,8 @@ Matrix<float> embed_with(const ModelSpec& spec, const ForwardWeights& weights,
     apply_norm(*weights.embedding_norm, states.view(), states.view(), compute);
   }
   if (projects && !rule.projects_tokens && !rule.norms_projected) project();
-  for (const RowTable* table : {&weights.tokens, &weights.positions, &weights.types}) {
+  for (const RowTable* table :
+       {&weights.tokens, &weights.positions, &weights.types, &weights.tasks}) {
     if (table->tensor != nullptr) table->check_intact();
   }
   return states;
@@ -165,6 +166,7 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
           add_waves(*rule.waves, position, {out, static_cast<std::size_t>(states.cols())});
         }
         add_row(weights.types, types.empty() ? 0 : types[token++], buffer, out);
+        add_row(weights.tasks, 0, buffer, out);
       }
     }
   };
@@ -186,6 +188,7 @@ std::vector<float> mean_position_embedding(const ForwardWeights& weights) {
   };
   add(weights.positions, weights.positions.rows);
   add(weights.types, 1);
+  add(weights.tasks, 1);
   return {sums.begin(), sums.end()};
 }
 

@@ -17,6 +17,7 @@ namespace attnscope {
   FAMILY(arcee)                    \
   FAMILY(bart)                     \
   FAMILY(bert)                     \
+  FAMILY(biogpt)                   \
   FAMILY(bloom)                    \
   FAMILY(camembert)                \
   FAMILY(clip)                     \
@@ -25,7 +26,10 @@ namespace attnscope {
   FAMILY(codegen)                  \
   FAMILY(cohere)                   \
   FAMILY(cohere2)                  \
+  FAMILY(ctrl)                     \
+  FAMILY(cwm)                      \
   FAMILY(daisy_gpt2)               \
+  FAMILY(data2vec_text)            \
   FAMILY(deberta_v2)               \
   FAMILY(deepseek_v2)              \
   FAMILY(deepseek_v3)              \
@@ -37,11 +41,15 @@ namespace attnscope {
   FAMILY(dinov3_vit)               \
   FAMILY(distilbert)               \
   FAMILY(dots1)                    \
+  FAMILY(dpr)                      \
   FAMILY(electra)                  \
+  FAMILY(ernie)                    \
   FAMILY(ernie4_5)                 \
   FAMILY(ernie4_5_moe)             \
   FAMILY(esm)                      \
+  FAMILY(eurobert)                 \
   FAMILY(exaone4)                  \
+  FAMILY(exaone_moe)               \
   FAMILY(falcon)                   \
   FAMILY(falcon_h1)                \
   FAMILY(gemma)                    \
@@ -52,6 +60,7 @@ namespace attnscope {
   FAMILY(glm)                      \
   FAMILY(glm4)                     \
   FAMILY(glm4_moe)                 \
+  FAMILY(glm4_moe_lite)            \
   FAMILY(glm_moe_dsa)              \
   FAMILY(gpt2)                     \
   FAMILY(gpt_bigcode)              \
@@ -63,20 +72,26 @@ namespace attnscope {
   FAMILY(granitemoe)               \
   FAMILY(granitemoehybrid)         \
   FAMILY(granitemoeshared)         \
+  FAMILY(gte)                      \
   FAMILY(helium)                   \
   FAMILY(hubert)                   \
   FAMILY(hunyuan_v1_dense)         \
   FAMILY(hunyuan_v1_moe)           \
+  FAMILY(jais2)                    \
   FAMILY(jamba)                    \
+  FAMILY(jina_embeddings_v3)       \
   FAMILY(kimi_linear)              \
   FAMILY(lfm2)                     \
+  FAMILY(lfm2_moe)                 \
   FAMILY(llama)                    \
   FAMILY(llama4)                   \
   FAMILY(m2m_100)                  \
   FAMILY(marian)                   \
   FAMILY(mbart)                    \
+  FAMILY(megatron_bert)            \
   FAMILY(minicpm3)                 \
   FAMILY(minimax_m2)               \
+  FAMILY(ministral)                \
   FAMILY(ministral3)               \
   FAMILY(mistral)                  \
   FAMILY(mistral4)                 \
@@ -92,6 +107,7 @@ namespace attnscope {
   FAMILY(olmo2)                    \
   FAMILY(olmo3)                    \
   FAMILY(olmoe)                    \
+  FAMILY(openai_gpt)               \
   FAMILY(opt)                      \
   FAMILY(pegasus)                  \
   FAMILY(phi)                      \
@@ -109,6 +125,7 @@ namespace attnscope {
   FAMILY(qwen3_vl_moe)             \
   FAMILY(refined_web)              \
   FAMILY(roberta)                  \
+  FAMILY(roberta_prelayernorm)     \
   FAMILY(seed_oss)                 \
   FAMILY(siglip)                   \
   FAMILY(siglip2)                  \
@@ -117,14 +134,18 @@ namespace attnscope {
   FAMILY(siglip_text_model)        \
   FAMILY(siglip_vision_model)      \
   FAMILY(smollm3)                  \
+  FAMILY(solar_open)               \
   FAMILY(stablelm)                 \
   FAMILY(starcoder2)               \
   FAMILY(t5)                       \
   FAMILY(umt5)                     \
+  FAMILY(vaultgemma)               \
   FAMILY(vit)                      \
   FAMILY(wav2vec2)                 \
   FAMILY(whisper)                  \
+  FAMILY(xglm)                     \
   FAMILY(xlm_roberta)              \
+  FAMILY(xlm_roberta_xl)           \
   FAMILY(zamba2)
 
 #define ATTNSCOPE_DECLARE(family) Architecture family();

@@ -30,6 +30,7 @@ enum class HeadNormAxis {
 struct NormRule {
   NormKind kind = NormKind::layer;
   ConfigNumber epsilon = {};
+  ConfigNumber last_epsilon = {};      // of the final norm; no value: `epsilon` (CTRL)
   ConfigNumber gain_offset = {"", 0};  // the gain is this + the stored value; 1 for Gemma
   ConfigFlag affine = {"", true};      // false: norms have neither gain nor bias
   ConfigFlag biased = {"", true};      // false: norms of kind `layer` have only a gain
@@ -100,7 +101,9 @@ struct EmbeddingRule {
   bool positions_after_padding = false;  // rows are counted from pad_token_id (RoBERTa)
   std::string types = {};                // token type embeddings, (types, D); row 0 is added
   ConfigKey type_count = {};             // 0: there are none
-  std::string norm = {};                 // norm of the sum; named as in NormRule
+  std::string tasks = {};                // task embeddings, (tasks, D); row 0 is added (ERNIE)
+  ConfigFlag has_tasks = {"", true};
+  std::string norm = {};  // norm of the sum; named as in NormRule
   ConfigFlag has_norm = {"", true};
   std::string projection = {};  // E → D: of the norm's output, or of the token embeddings if
                                 // projects_tokens

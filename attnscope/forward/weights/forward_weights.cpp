@@ -90,6 +90,10 @@ class Reader : public TensorReader {
     if (out.types.tensor != nullptr && out.types.rows == 0) {
       refuse("'" + out.types.tensor->name + "' has no rows", std::nullopt);
     }
+    out.tasks = table_under_prefix(rule.tasks, sum_width);
+    if (out.tasks.tensor != nullptr && out.tasks.rows == 0) {
+      refuse("'" + out.tasks.tensor->name + "' has no rows", std::nullopt);
+    }
     const std::int64_t normed = rule.norms_projected && stream.has_projection ? width : sum_width;
     out.embedding_norm = norm(stream.embedding_norm, 0, normed);
     if (!stream.has_projection) return;

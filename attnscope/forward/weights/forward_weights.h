@@ -202,7 +202,7 @@ struct LabelHeadWeights {
 /// All weights of a forward pass. The model must outlive them.
 struct ForwardWeights {
   const Checkpoint* checkpoint = nullptr;
-  RowTable tokens, positions, types;
+  RowTable tokens, positions, types, tasks;
   std::optional<PatchWeights> patches;  // replaces tokens
   std::optional<AudioWeights> audio;    // replaces tokens
   OptionalNorm embedding_norm;

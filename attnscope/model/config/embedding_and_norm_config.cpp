@@ -17,6 +17,7 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   embedding = architecture.embedding;
   if (!config.flag(embedding.has_positions)) embedding.positions.clear();
   if (config.number(embedding.type_count, /*least=*/0) == 0) embedding.types.clear();
+  if (!config.flag(embedding.has_tasks)) embedding.tasks.clear();
   if (!config.flag(embedding.has_norm)) embedding.norm.clear();
   stream.embedding_norm = norm_at(norms, config, embedding.norm);
   const std::int64_t width = spec.dimensions.width;
@@ -41,6 +42,8 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   stream.padding_token = config.number(architecture.padding_token, /*least=*/0).value_or(0);
   if (config.flag(norms.first) && !config.flag(norms.without_last)) {
     stream.last_norm = norm_at(norms, config, norms.last);
+    const auto epsilon = config.real(norms.last_epsilon);
+    if (stream.last_norm && epsilon) stream.last_norm->epsilon = *epsilon;
   }
   if (norms.bare_stream) stream.embedding_norm = norm_named(norms, config, "");
   stream.shows_last_normed = norms.shows_last;

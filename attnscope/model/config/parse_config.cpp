@@ -63,8 +63,8 @@ Architecture nested_form(Architecture architecture) {
 
 /// Architectures of transformers whose names are similar to supported ones, but are not
 /// misspellings of them.
-constexpr std::array<std::string_view, 9> kOthers = {
-    "beit", "deberta", "dpt", "ibert", "llava", "ministral", "mllama", "pixtral", "plbart"};
+constexpr std::array<std::string_view, 8> kOthers = {"beit",  "deberta", "dpt",     "ibert",
+                                                     "llava", "mllama",  "pixtral", "plbart"};
 
 std::string digits_of(std::string text) {
   std::erase_if(text, [](char c) { return c < '0' || c > '9'; });

@@ -1,6 +1,6 @@
-// Gemma 1 to 4 and 3n: head_dim is independent of the hidden size. Gemma 2 and later have norms
-// before and after attention and MLP, and a sliding window in some layers. Source:
-// huggingface/transformers, models/{gemma,gemma2,gemma3,gemma3n,gemma4}.
+// Gemma 1 to 4, 3n and VaultGemma: head_dim is independent of the hidden size. Gemma 2 and later
+// have norms before and after attention and MLP, and a sliding window in some layers. Source:
+// huggingface/transformers, models/{gemma,gemma2,gemma3,gemma3n,gemma4,vaultgemma}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
@@ -39,6 +39,17 @@ Architecture gemma2() {
   architecture.activation_key = "hidden_activation";
   architecture.gelu_means.clear();
   architecture.head.soft_cap = {"final_logit_softcapping", 30};
+  return architecture;
+}
+
+/// Gemma 2 without the norms after attention and MLP.
+Architecture vaultgemma() {
+  Architecture architecture = gemma2();
+  architecture.name = "vaultgemma";
+  architecture.model_types = {"vaultgemma"};
+  architecture.class_families = {"VaultGemma"};
+  architecture.norm->attention_output.clear();
+  architecture.norm->mlp_output.clear();
   return architecture;
 }
 

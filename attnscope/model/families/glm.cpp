@@ -1,11 +1,12 @@
 // GLM-4 rotates adjacent dimensions in half of each head and stores gate and up in one tensor.
 // GLM-4-0414 (glm4) also has norms after attention and MLP. Source: huggingface/transformers,
-// models/{glm,glm4,glm4_moe,glm_moe_dsa}.
+// models/{glm,glm4,glm4_moe,glm4_moe_lite,glm_moe_dsa}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
 
+Architecture deepseek_v3();
 Architecture deepseek_v32();
 Architecture qwen3();
 
@@ -61,6 +62,28 @@ Architecture glm4_moe() {
   rule.normalize = {"norm_topk_prob", true};
   rule.shared_count = {"n_shared_experts", 1};
   add_experts(architecture, mlp, std::move(rule));
+  return architecture;
+}
+
+/// GLM-4.7-Flash: DeepSeek-V3's attention, router and experts.
+Architecture glm4_moe_lite() {
+  Architecture architecture = deepseek_v3();
+  architecture.name = "glm4_moe_lite";
+  architecture.model_types = {"glm4_moe_lite"};
+  architecture.class_families = {"Glm4MoeLite"};
+  MlaRule& latent = *architecture.mla;
+  latent.query_rank.fallback = 768;
+  latent.plain_dim.fallback = 192;
+  latent.value_dim.fallback = 256;
+  architecture.norm->epsilon.fallback = 1e-5;
+  MoeRule rule = *architecture.experts;
+  rule.default_experts = 64;
+  rule.default_chosen = 4;
+  rule.width.fallback = 1536;
+  rule.layers = {.first = {"", 1}, .types = "mlp_layer_types"};
+  rule.groups.fallback = rule.kept_mlp_groups.fallback = 1;
+  rule.times.fallback = 1.8;
+  architecture.experts = std::make_shared<MoeRule>(std::move(rule));
   return architecture;
 }
 

@@ -1,6 +1,6 @@
 // LFM2: short gated convolutions in most layers, attention in the others. Source:
-// huggingface/transformers, models/lfm2.
-#include "attnscope/model/expert_and_mixer_rules.h"
+// huggingface/transformers, models/{lfm2,lfm2_moe}.
+#include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
@@ -44,6 +44,37 @@ Architecture lfm2() {
                 .short_convolution = ShortConvolutionRule{.kernel = {"conv_L_cache", 3},
                                                           .place = "layers.{layer}.conv",
                                                           .biased = {"conv_bias", false}}});
+  return architecture;
+}
+
+/// LFM2 with experts after the first layers.
+Architecture lfm2_moe() {
+  using enum Role;
+  const std::string place = "layers.{layer}.feed_forward";
+  Architecture architecture = lfm2();
+  architecture.name = "lfm2_moe";
+  architecture.model_types = {"lfm2_moe"};
+  architecture.class_families = {"Lfm2Moe"};
+  architecture.keys.mlp_width = {"intermediate_size", 7168};
+  architecture.keys.mlp_adjusted = {};
+  architecture.weights.push_back({router, place + ".gate.weight"});
+  MoeRule rule{.experts = {"num_experts", "num_local_experts"},
+               .default_experts = 32,
+               .chosen = {"num_experts_per_tok"},
+               .default_chosen = 4,
+               .width = {"moe_intermediate_size", 1792},
+               .layers = {.first = {"num_dense_layers", 2}},
+               .tensors = {tensors_of_each_expert(place, "w1", "w3", "w2")},
+               .score = RouterScore::sigmoid,
+               .normalize = {"norm_topk_prob", true},
+               .normalize_epsilon = 1e-6,
+               .times = {"routed_scaling_factor", 1}};
+  Architecture unbiased = architecture;
+  unbiased.experts = std::make_shared<MoeRule>(rule);
+  unbiased.conditions = {{"use_expert_bias", {"false"}}};
+  rule.choice_bias = {place + ".expert_bias"};
+  architecture.experts = std::make_shared<MoeRule>(std::move(rule));
+  architecture.layouts = {std::move(unbiased)};
   return architecture;
 }
 

@@ -1,6 +1,6 @@
-// Mistral (a sliding window), Ministral 3 (queries scaled with their position) and Mistral 4
-// (DeepSeek-V3's attention and experts). Source: huggingface/transformers,
-// models/{mistral,ministral3,mistral4}.
+// Mistral and Ministral (sliding windows), Ministral 3 (queries scaled with their position) and
+// Mistral 4 (DeepSeek-V3's attention and experts). Source: huggingface/transformers,
+// models/{mistral,ministral,ministral3,mistral4}.
 #include "attnscope/model/expert_and_mixer_rules.h"
 #include "attnscope/model/families/like_llama.h"
 
@@ -15,6 +15,16 @@ Architecture mistral() {
   architecture.window = WindowRule{.size = {"sliding_window", 4096}};
   architecture.nested_sizes.mlp_width = 14336;
   architecture.nested_sizes.context = 131072;
+  return architecture;
+}
+
+/// Ministral: Mistral with a window in the layers that the file lists.
+Architecture ministral() {
+  Architecture architecture = mistral();
+  architecture.name = "ministral";
+  architecture.model_types = {"ministral"};
+  architecture.class_families = {"Ministral"};
+  architecture.window->reads_layer_types = true;
   return architecture;
 }
 

@@ -1,5 +1,5 @@
-// RoBERTa, XLM-RoBERTa, CamemBERT: BERT with other prefixes, position numbering and head. Source:
-// huggingface/transformers, models/roberta/modeling_roberta.py.
+// RoBERTa, XLM-RoBERTa, CamemBERT, data2vec: BERT with other prefixes, position numbering and head.
+// Source: huggingface/transformers, models/roberta/modeling_roberta.py.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -33,6 +33,15 @@ Architecture xlm_roberta() {
   architecture.name = "xlm-roberta";
   architecture.model_types = {"xlm-roberta"};
   architecture.class_families = {"XLMRoberta"};
+  return architecture;
+}
+
+Architecture data2vec_text() {
+  Architecture architecture = roberta();
+  architecture.name = "data2vec-text";
+  architecture.model_types = {"data2vec-text"};
+  architecture.class_families = {"Data2VecText"};
+  architecture.prefixes = {"data2vec_text.", ""};
   return architecture;
 }
 
