@@ -1,8 +1,12 @@
 """Cases of golden_forward.py: encoders that differ from BERT or RoBERTa in one or two features."""
 
+from contextlib import contextmanager
+
+import torch
 from golden_forward_case import ABSENT, BF16, F16, ONLY, SMALL, Case, Variant, activation, changed, variant
 from golden_forward_learned import bert_like, roberta_like
 from golden_forward_rotary import llama_like, rope
+from transformers.models.longformer import modeling_longformer
 
 TEXTS = Variant("", lengths=(10, 1, (5, 9)))
 EPS, EPS_ABSENT = variant("eps", layer_norm_eps=1e-2), variant("eps-absent", layer_norm_eps=ABSENT)
@@ -25,6 +29,39 @@ def with_the_authors_keys(config: dict) -> dict:
                      "logn_attention_clip1": False, "pack_qkv": True, "unpad_inputs": False}
 
 
+def deberta_like(**changes) -> dict:
+    return roberta_like(**SMALL, pad_token_id=0, type_vocab_size=0, layer_norm_eps=1e-7, relative_attention=True,
+                        pos_att_type=["c2p", "p2c"], max_position_embeddings=16, position_biased_input=False) | changes
+
+
+def with_blocks(config: dict) -> dict:
+    return config | {"attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 0}
+
+
+@contextmanager
+def dense_maps():
+    """Give Longformer's maps one column per token. It returns a band: column j of row t is token t + j - W / 2."""
+    forward = modeling_longformer.LongformerEncoder.forward
+
+    def dense(band: torch.Tensor) -> torch.Tensor:
+        tokens, width = band.shape[-2:]
+        whole = torch.zeros(*band.shape[:-1], tokens + width, dtype=band.dtype)
+        columns = (torch.arange(tokens)[:, None] + torch.arange(width)[None]).expand(band.shape)
+        return whole.scatter(-1, columns, band)[..., width // 2:width // 2 + tokens]
+
+    def with_dense_maps(self, *arguments, **keywords):
+        result = forward(self, *arguments, **keywords)
+        result.attentions = tuple(map(dense, result.attentions))
+        return result
+
+    modeling_longformer.LongformerEncoder.forward = with_dense_maps
+    try:
+        yield
+    finally:
+        modeling_longformer.LongformerEncoder.forward = forward
+
+
+EMBEDDED = {"rel_embeddings": 30.0}
 BERT_LIKE = [
     Case("ernie", "ErnieForMaskedLM", bert_like(**SMALL, use_task_id=True), (TEXTS, EPS, EPS_ABSENT, *RELU), BF16),
     Case("ernie-no-task", "ErnieModel", bert_like(**SMALL), (ONLY, variant("absent", use_task_id=ABSENT)), BF16),
@@ -45,6 +82,23 @@ BERT_LIKE = [
     Case("jina_embeddings_v3", "JinaEmbeddingsV3ForMaskedLM", rotary(20000.0), (
         TEXTS, EPS, EPS_ABSENT, variant("base", rope_parameters=rope(500.0)), variant("rope-absent", rope_parameters=ABSENT),
         *RELU), BF16),
+    # In float32: the file contains the table of sinusoids, and bfloat16 would round it.
+    Case("roformer", "RoFormerForMaskedLM", bert_like(**SMALL, embedding_size=12), (TEXTS, EPS, *RELU)),
+    Case("roformer-wide", "RoFormerForMaskedLM", bert_like(**SMALL), (ONLY,)),
+    Case("rembert", "RemBertForMaskedLM", bert_like(**SMALL, input_embedding_size=12, output_embedding_size=20), (TEXTS, EPS, *RELU), BF16),
+    Case("layoutlm", "LayoutLMForMaskedLM", bert_like(**SMALL, max_2d_position_embeddings=8), (TEXTS, EPS), BF16),
+    # Texts of up to five blocks have full attention, whatever the config says. transformers then returns no maps.
+    Case("big_bird", "BigBirdForMaskedLM", bert_like(**SMALL, attention_type="original_full"), (
+        Variant("", lengths=(10, 1)), EPS, *RELU), BF16, rewrite_config=with_blocks, loads_back=False),
+    Case("big_bird-full", "BigBirdForMaskedLM",
+         bert_like(**SMALL, attention_type="original_full", use_bias=False, rescale_embeddings=True), (Variant("", lengths=(16,)),), BF16),
+    Case("longformer", "LongformerForMaskedLM", roberta_like(**SMALL, attention_window=[4, 8], max_position_embeddings=22), (
+        Variant("", lengths=(14, 1, 8)), variant("one", attention_window=4), EPS, *RELU), BF16, mended=dense_maps),
+    Case("deberta", "DebertaForMaskedLM", deberta_like(max_relative_positions=-1), (
+        Variant("", lengths=(10, 1)), EPS, variant("none", relative_attention=False),
+        Variant("near", {"max_relative_positions": 16}, (10,))), F16, gains=EMBEDDED),
+    Case("deberta-c2p", "DebertaForMaskedLM", deberta_like(pos_att_type=["c2p"], max_relative_positions=5, type_vocab_size=2), (
+        Variant("", lengths=(4, 14)),), BF16, gains=EMBEDDED),
     Case("eurobert", "EuroBertForMaskedLM", llama_like(mask_token_id=3), (
         TEXTS, variant("eps", rms_norm_eps=1e-2), variant("eps-absent", rms_norm_eps=ABSENT),
         variant("base", rope_parameters=rope(500.0))), BF16),

@@ -1,10 +1,10 @@
 """Cases of golden_forward.py: decoders that differ from a family of the other files in one or two features."""
 
-from golden_forward_case import ABSENT, BF16, CONTEXT, F16, ONLY, Case, Variant, activation, changed, variant
+from golden_forward_case import ABSENT, BF16, CONTEXT, F16, ONLY, TOKENS, Case, Variant, activation, changed, variant
 from golden_forward_experts import case as expert_case
 from golden_forward_mla import EXPERTS as LATENT_EXPERTS
 from golden_forward_mla import GAINS, latent
-from golden_forward_rotary import LLAMA3, YARN, small
+from golden_forward_rotary import LLAMA3, YARN, rope, small
 
 FULL, WINDOWED = "full_attention", "sliding_attention"
 TEXTS = Variant("", lengths=(10, 1, CONTEXT))
@@ -73,6 +73,20 @@ EXPERTS = [
     expert_case("lfm2_moe-no-bias", "Lfm2MoeForCausalLM",
                 changed(routed(num_hidden_layers=2, num_experts=4, num_dense_layers=0, use_expert_bias=False, conv_bias=True,
                                **hidden_layers(FULL, "conv")), {"head_dim": ABSENT}), (ONLY,)),
+]
+
+
+DBRX = TOKENS | {"vocab_size": 32, "d_model": 16, "n_heads": 4, "n_layers": 2, "max_seq_len": CONTEXT, "rope_parameters": rope(500.0)}
+
+
+def dbrx(order: float | None = 1.0, **changes) -> dict:
+    experts = {"ffn_hidden_size": 8, "moe_num_experts": 4, "moe_top_k": 2, "moe_normalize_expert_weights": order}
+    return DBRX | {"attn_config": {"kv_n_heads": 2, "clip_qkv": 1.5, "rope_theta": 500.0}, "ffn_config": experts} | changes
+
+
+EXPERTS += [
+    expert_case("dbrx", "DbrxForCausalLM", dbrx(), (TEXTS, variant("clip", attn_config={"kv_n_heads": 2, "clip_qkv": 0.5, "rope_theta": 500.0}))),
+    expert_case("dbrx-not-normalised", "DbrxForCausalLM", dbrx(order=None), (ONLY,)),
 ]
 
 

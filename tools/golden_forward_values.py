@@ -33,6 +33,8 @@ def randomise(model: torch.nn.Module, case: Case) -> None:
     generator = np.random.default_rng([SEED, zlib.crc32(case.name.encode())])
     transposed = {id(module.weight) for module in model.modules() if isinstance(module, Conv1D)}
     for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:  # a table of sinusoids (RoFormer)
+            continue
         fan_in = parameter.shape[0 if id(parameter) in transposed else -1]
         values = values_of(generator, name, parameter, fan_in)
         for part, factor in case.gains.items():

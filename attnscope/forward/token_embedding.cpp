@@ -82,14 +82,15 @@ void drop_masked(std::int64_t mask, const TokenIds& ids, MatrixView<float> state
 
 std::int64_t longest_text(const ModelSpec& spec, const ForwardWeights& weights) {
   const StreamSpec& stream = spec.stream;
+  const std::int64_t endless = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t longest = stream.longest.value_or(endless);
   if (weights.positions.tensor == nullptr) {
     const auto& waves = stream.embedding.waves;
-    const std::int64_t endless = std::numeric_limits<std::int64_t>::max();
-    return waves && !waves->endless ? spec.dimensions.context.value_or(endless) : endless;
+    return waves && !waves->endless ? spec.dimensions.context.value_or(longest) : longest;
   }
   const bool counted = stream.embedding.positions_after_padding;
   const std::int64_t before = counted ? stream.padding_token + 1 : stream.embedding.position_offset;
-  return std::max<std::int64_t>(weights.positions.rows - before, 0);
+  return std::min(longest, std::max<std::int64_t>(weights.positions.rows - before, 0));
 }
 
 namespace {
@@ -131,10 +132,10 @@ Matrix<float> embed_with(const ModelSpec& spec, const ForwardWeights& weights,
     apply_norm(*weights.embedding_norm, states.view(), states.view(), compute);
   }
   if (projects && !rule.projects_tokens && !rule.norms_projected) project();
-  for (const RowTable* table :
-       {&weights.tokens, &weights.positions, &weights.types, &weights.tasks}) {
+  for (const RowTable* table : {&weights.tokens, &weights.positions, &weights.types}) {
     if (table->tensor != nullptr) table->check_intact();
   }
+  for (const RowTable& table : weights.added) table.check_intact();
   return states;
 }
 
@@ -166,7 +167,7 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
           add_waves(*rule.waves, position, {out, static_cast<std::size_t>(states.cols())});
         }
         add_row(weights.types, types.empty() ? 0 : types[token++], buffer, out);
-        add_row(weights.tasks, 0, buffer, out);
+        for (const RowTable& table : weights.added) add_row(table, 0, buffer, out);
       }
     }
   };
@@ -188,7 +189,7 @@ std::vector<float> mean_position_embedding(const ForwardWeights& weights) {
   };
   add(weights.positions, weights.positions.rows);
   add(weights.types, 1);
-  add(weights.tasks, 1);
+  for (const RowTable& table : weights.added) add(table, 1);
   return {sums.begin(), sums.end()};
 }
 

@@ -57,6 +57,10 @@ struct WeightRule {
   std::optional<std::int64_t> index = {};  // the slice of the first axis, if the tensor is stacked
   std::string bias = {};                   // the bias tensor, which must exist; empty: see
                                            // bias_names()
+  bool own_bias = false;                   // `bias` is only of this projection, not of all fused
+                                           // ones
+  bool concatenated = false;               // experts: their matrices follow each other along the
+                                           // first of two axes (DBRX)
 };
 
 /// Gives a role to a tensor that no other rule names. `*` in the pattern matches any text.
@@ -71,6 +75,14 @@ struct TensorRule {
 struct BiasRule {
   std::vector<Role> roles;
   ConfigFlag needed = {"", true};
+};
+
+/// The longest text for which the description is exact. Longer texts are refused, because the model
+/// then computes attention in another way: unit · (units + 2 · more_units) tokens.
+struct LongestRule {
+  ConfigKey unit;  // tokens
+  std::int64_t units = 1;
+  ConfigKey more_units = {};
 };
 
 struct MoeRule;    // see expert_and_mixer_rules.h
@@ -132,6 +144,7 @@ struct Architecture {
   ConfigFlag causal = {"", true};  // decoders have a KV cache, encoders do not
   ConfigKey padding_token = {};    // the padding token id
   Bidirectional bidirectional = {};
+  std::optional<LongestRule> longest = {};  // none: no limit
   /// Variants of a family whose files differ in more than numbers. The first variant whose
   /// conditions all hold replaces this description.
   std::vector<Architecture> layouts = {};

@@ -126,6 +126,7 @@ enum class RotatedLayers {
 struct RopeRule {
   std::string theta_key = "rope_theta";
   double theta = 10000;           // if the file has none
+  ConfigNumber theta_times = {};  // a factor of theta (ChatGLM)
   std::string fraction_key = {};  // share of the head that is rotated; empty: always `fraction`
   double fraction = 1;            // if the file has none
   ConfigKey dimensions = {};      // number of rotary dimensions of a head, instead of the share

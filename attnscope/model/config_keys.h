@@ -48,6 +48,7 @@ struct ConfigKeys {
   ConfigKey width;
   ConfigKey mlp_width;  // no value: `mlp_ratio` * hidden size
   ConfigKey mlp_ratio = {"", 4};
+  std::int64_t mlp_divisor = 1;  // of mlp_width: the file has a multiple (Qwen)
   AdjustedWidth mlp_adjusted = {};
   ConfigKey vocabulary = {"vocab_size"};
   ConfigKey context = {"max_position_embeddings"};

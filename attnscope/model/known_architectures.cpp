@@ -7,6 +7,7 @@
 
 #include "attnscope/base/text.h"
 #include "attnscope/model/expert_and_mixer_rules.h"
+#include "attnscope/model/unsupported_architectures.h"
 
 namespace attnscope {
 
@@ -15,11 +16,14 @@ namespace attnscope {
 #define ATTNSCOPE_FAMILIES(FAMILY) \
   FAMILY(albert)                   \
   FAMILY(arcee)                    \
+  FAMILY(baichuan)                 \
   FAMILY(bart)                     \
   FAMILY(bert)                     \
+  FAMILY(big_bird)                 \
   FAMILY(biogpt)                   \
   FAMILY(bloom)                    \
   FAMILY(camembert)                \
+  FAMILY(chatglm)                  \
   FAMILY(clip)                     \
   FAMILY(clip_text_model)          \
   FAMILY(clip_vision_model)        \
@@ -30,6 +34,8 @@ namespace attnscope {
   FAMILY(cwm)                      \
   FAMILY(daisy_gpt2)               \
   FAMILY(data2vec_text)            \
+  FAMILY(dbrx)                     \
+  FAMILY(deberta)                  \
   FAMILY(deberta_v2)               \
   FAMILY(deepseek_v2)              \
   FAMILY(deepseek_v3)              \
@@ -77,18 +83,24 @@ namespace attnscope {
   FAMILY(hubert)                   \
   FAMILY(hunyuan_v1_dense)         \
   FAMILY(hunyuan_v1_moe)           \
+  FAMILY(internlm)                 \
+  FAMILY(internlm2)                \
+  FAMILY(internlm3)                \
   FAMILY(jais2)                    \
   FAMILY(jamba)                    \
   FAMILY(jina_embeddings_v3)       \
   FAMILY(kimi_linear)              \
+  FAMILY(layoutlm)                 \
   FAMILY(lfm2)                     \
   FAMILY(lfm2_moe)                 \
   FAMILY(llama)                    \
   FAMILY(llama4)                   \
+  FAMILY(longformer)               \
   FAMILY(m2m_100)                  \
   FAMILY(marian)                   \
   FAMILY(mbart)                    \
   FAMILY(megatron_bert)            \
+  FAMILY(minicpm)                  \
   FAMILY(minicpm3)                 \
   FAMILY(minimax_m2)               \
   FAMILY(ministral)                \
@@ -113,6 +125,7 @@ namespace attnscope {
   FAMILY(phi)                      \
   FAMILY(phi3)                     \
   FAMILY(phimoe)                   \
+  FAMILY(qwen)                     \
   FAMILY(qwen2)                    \
   FAMILY(qwen2_moe)                \
   FAMILY(qwen2_vl)                 \
@@ -124,8 +137,10 @@ namespace attnscope {
   FAMILY(qwen3_vl)                 \
   FAMILY(qwen3_vl_moe)             \
   FAMILY(refined_web)              \
+  FAMILY(rembert)                  \
   FAMILY(roberta)                  \
   FAMILY(roberta_prelayernorm)     \
+  FAMILY(roformer)                 \
   FAMILY(seed_oss)                 \
   FAMILY(siglip)                   \
   FAMILY(siglip2)                  \
@@ -322,6 +337,10 @@ std::string family_table() {
     }
     std::sort(types.begin(), types.end());
     table += "| " + std::string(group.title) + " | `" + join(types, " ") + "` |\n";
+  }
+  table += "\n| not supported | reason |\n|---|---|\n";
+  for (const UnsupportedArchitecture& each : unsupported_architectures()) {
+    table += "| `" + std::string(each.model_type) + "` | " + std::string(each.reason) + " |\n";
   }
   return table;
 }

@@ -280,8 +280,9 @@ struct StreamSpec {
   std::int64_t embedding_width = 0;  // E
   bool has_projection = false;       // E → D, and D → E at the end if the architecture has that
                                      // projection
-  std::int64_t padding_token = 0;    // used if positions are counted from it
-  double embedding_factor = 1;       // factor of the token embeddings
+  std::optional<std::int64_t> longest;        // tokens, see LongestRule; none: no limit
+  std::int64_t padding_token = 0;             // used if positions are counted from it
+  double embedding_factor = 1;                // factor of the token embeddings
   std::optional<std::int64_t> dropped_token;  // see EmbeddingRule::drops_masked
   std::optional<NormSpec> last_norm;
   bool shows_last_normed = true;     // false: the last hidden state is taken before the final norm
@@ -302,6 +303,7 @@ struct LabelHeadSpec {
 struct HeadSpec {
   HeadRule rule;
   std::optional<std::int64_t> end_token;  // for Pooling::end_token
+  std::int64_t width = 0;                 // inputs of the weight, if there is a `dense`
   std::optional<NormSpec> norm;           // norm of the head's input; its tensor is a full name
   Activation activation = Activation::linear;
   std::optional<double> soft_cap;

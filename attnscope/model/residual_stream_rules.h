@@ -101,8 +101,9 @@ struct EmbeddingRule {
   bool positions_after_padding = false;  // rows are counted from pad_token_id (RoBERTa)
   std::string types = {};                // token type embeddings, (types, D); row 0 is added
   ConfigKey type_count = {};             // 0: there are none
-  std::string tasks = {};                // task embeddings, (tasks, D); row 0 is added (ERNIE)
-  ConfigFlag has_tasks = {"", true};
+  std::vector<std::string> added = {};   // more tables, (rows, D); row 0 of each is added: tasks in
+                                         // ERNIE, zero boxes in LayoutLM
+  ConfigFlag has_added = {"", true};
   std::string norm = {};  // norm of the sum; named as in NormRule
   ConfigFlag has_norm = {"", true};
   std::string projection = {};  // E → D: of the norm's output, or of the token embeddings if
@@ -145,6 +146,7 @@ struct HeadRule {
   bool needed = false;                            // false: files without a head are valid
   std::vector<std::string> bias = {};             // the first one that a file contains
   bool needs_bias = false;
+  ConfigKey width = {};               // outputs of `dense`; no name: the width E of the embedding
   std::string dense = {}, norm = {};  // before the weight, in masked-language models
   /// Alternative names, used if a file has no `dense`.
   std::string other_dense = {}, other_norm = {};

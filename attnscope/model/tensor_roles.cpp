@@ -90,7 +90,7 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
   const EmbeddingRule& embedding = architecture.embedding;
   add("position_embedding", embedding.positions);
   add("token_type_embedding", embedding.types);
-  add("task_embedding", embedding.tasks);
+  for (const std::string& table : embedding.added) add("added_embedding", table);
   add_linear("embedding_projection", embedding.projection);
   add_linear("embedding_projection", embedding.last_projection);
   add("norm", embedding.norm, ".*");

@@ -133,12 +133,17 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
   const OutputSlice slice = output_slice(rule, sizes);
   const std::int64_t inputs = canonical_shape(sizes, rule.role).second;
   const Storage storage = tensor->is_linear ? Storage::out_by_in : rule.storage;
-  const Shape expected = expected_shape(rule, storage, slice.total, inputs);
+  Shape expected = expected_shape(rule, storage, slice.total, inputs);
+  const bool concatenated = rule.concatenated && rule.index.has_value();
+  if (concatenated) {
+    expected.erase(expected.begin());
+    expected.front() *= dimensions().experts;
+  }
   const Shape& found = tensor->view.shape;
-  if (!shape_fits(found, expected) || (rule.index && *rule.index >= found[0])) {
+  if (!shape_fits(found, expected) || (rule.index && !concatenated && *rule.index >= found[0])) {
     std::string problem = "shape " + shape_text(found) + ", expected " + expected_text(expected) +
                           " (from " + spec_.source + ")";
-    if (rule.index && shape_fits(found, expected)) {
+    if (rule.index && !concatenated && shape_fits(found, expected)) {
       problem = "shape " + shape_text(found) + " has no slice " + std::to_string(*rule.index);
     }
     // A layout file names no model types.
@@ -158,7 +163,9 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
   const std::size_t output_axis = axes - (storage == Storage::out_by_in ? 2 : 1);
   const std::size_t input_axis = axes - (storage == Storage::out_by_in ? 1 : 2);
   const std::int64_t output_stride = tensor->view.stride(output_axis);
-  const std::int64_t stack_offset = rule.index ? *rule.index * tensor->view.stride(0) : 0;
+  const std::int64_t step_of_index = concatenated ? expected.front() / dimensions().experts : 1;
+  const std::int64_t stack_offset =
+      rule.index ? *rule.index * step_of_index * tensor->view.stride(0) : 0;
 
   Weight weight{.tensor = tensor,
                 .matrix = {.tensor = tensor->view,
@@ -172,7 +179,7 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
   weight.bias = find_bias(rule, tensor_name, layer);
   if (weight.bias == nullptr) return weight;
   const TensorView& bias = weight.bias->view;
-  Shape bias_shape = {slice.total};
+  Shape bias_shape = {rule.own_bias ? weight.matrix.rows : slice.total};
   if (rule.index) bias_shape.insert(bias_shape.begin(), found[0]);
   if (bias.shape != bias_shape) {
     throw Error(ErrorKind::format, wrong_shape(*weight.bias, bias_shape, layer));
@@ -182,10 +189,10 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
   weight.bias_column = {.tensor = bias,
                         .rows = weight.matrix.rows,
                         .cols = 1,
-                        .first = start + slice.first * step,
-                        .row_stride = slice.row_step * step,
+                        .first = start + (rule.own_bias ? 0 : slice.first * step),
+                        .row_stride = rule.own_bias ? step : slice.row_step * step,
                         .block_rows = slice.block,
-                        .block_stride = slice.block_step * step};
+                        .block_stride = (rule.own_bias ? slice.block : slice.block_step) * step};
   return weight;
 }
 

@@ -195,6 +195,7 @@ void ChangedModel::set_tensor(std::int64_t layer, const WeightRule& rule,
                               const LayerMatrices& matrices) {
   if (rule.index)
     refuse_change(model_, "keeps several matrices in slices of '" + rule.tensor + "'");
+  if (rule.own_bias) refuse_change(model_, "keeps the biases of '" + rule.tensor + "' apart");
   const std::vector<Role> roles = rule.fused.empty() ? std::vector{rule.role} : rule.fused;
   const Weight& weight = present(model_, layer, rule.role);
   std::vector<FusedPart> parts, biases;

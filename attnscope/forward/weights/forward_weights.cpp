@@ -90,9 +90,9 @@ class Reader : public TensorReader {
     if (out.types.tensor != nullptr && out.types.rows == 0) {
       refuse("'" + out.types.tensor->name + "' has no rows", std::nullopt);
     }
-    out.tasks = table_under_prefix(rule.tasks, sum_width);
-    if (out.tasks.tensor != nullptr && out.tasks.rows == 0) {
-      refuse("'" + out.tasks.tensor->name + "' has no rows", std::nullopt);
+    for (const std::string& name : rule.added) {
+      const RowTable& table = out.added.emplace_back(table_under_prefix(name, sum_width));
+      if (table.rows == 0) refuse("'" + table.tensor->name + "' has no rows", std::nullopt);
     }
     const std::int64_t normed = rule.norms_projected && stream.has_projection ? width : sum_width;
     out.embedding_norm = norm(stream.embedding_norm, 0, normed);
@@ -128,7 +128,7 @@ class Reader : public TensorReader {
     }
     const Site dense = model_.find(name);
     if (dense.tensor == nullptr) return dense.missing;
-    const std::int64_t outputs = spec_.stream.embedding_width;
+    const std::int64_t outputs = spec_.head.width;
     head.dense = linear(name, outputs, width);
     const Site gain = model_.norm_gain(norm_spec, std::nullopt, {outputs});
     if (gain.tensor == nullptr) return gain.missing;
@@ -154,7 +154,8 @@ class Reader : public TensorReader {
 
     // The LM head has E inputs with OPT's last projection and with ALBERT's transform.
     const bool narrow = head.dense != nullptr || out.last_projection != nullptr;
-    const std::int64_t inputs = narrow ? spec_.stream.embedding_width : spec_.dimensions.width;
+    std::int64_t inputs = narrow ? spec_.stream.embedding_width : spec_.dimensions.width;
+    if (head.dense != nullptr) inputs = spec_.head.width;
     RowTable rows = table(weight->name, inputs);
     check_dtype(*weight);
     if (rows.rows == 0) {

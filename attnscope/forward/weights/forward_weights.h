@@ -202,7 +202,8 @@ struct LabelHeadWeights {
 /// All weights of a forward pass. The model must outlive them.
 struct ForwardWeights {
   const Checkpoint* checkpoint = nullptr;
-  RowTable tokens, positions, types, tasks;
+  RowTable tokens, positions, types;
+  std::vector<RowTable> added;          // row 0 of each is added
   std::optional<PatchWeights> patches;  // replaces tokens
   std::optional<AudioWeights> audio;    // replaces tokens
   OptionalNorm embedding_norm;

@@ -17,7 +17,7 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   embedding = architecture.embedding;
   if (!config.flag(embedding.has_positions)) embedding.positions.clear();
   if (config.number(embedding.type_count, /*least=*/0) == 0) embedding.types.clear();
-  if (!config.flag(embedding.has_tasks)) embedding.tasks.clear();
+  if (!config.flag(embedding.has_added)) embedding.added.clear();
   if (!config.flag(embedding.has_norm)) embedding.norm.clear();
   stream.embedding_norm = norm_at(norms, config, embedding.norm);
   const std::int64_t width = spec.dimensions.width;
@@ -38,6 +38,11 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
       spec.not_run = "'" + embedding.drops_masked.name + "' is true, but '" +
                      embedding.masked_token.name + "' is missing";
     }
+  }
+  if (architecture.longest) {
+    const LongestRule& longest = *architecture.longest;
+    const std::int64_t more = config.number(longest.more_units, /*least=*/0).value_or(0);
+    stream.longest = config.required(longest.unit) * (longest.units + 2 * more);
   }
   stream.padding_token = config.number(architecture.padding_token, /*least=*/0).value_or(0);
   if (config.flag(norms.first) && !config.flag(norms.without_last)) {

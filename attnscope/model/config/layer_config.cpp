@@ -271,6 +271,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   }
   if (!architecture.not_run.empty()) spec.not_run = architecture.not_run;
   spec.head.soft_cap = config.positive(architecture.head.soft_cap);
+  spec.head.width = config.number(architecture.head.width).value_or(spec.stream.embedding_width);
   spec.head.end_token = config.number(architecture.head.end_token, /*least=*/0);
   spec.head.factor = logits_factor(architecture.multipliers, config, spec.dimensions.width);
   std::string unknown_labels;

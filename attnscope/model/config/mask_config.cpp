@@ -122,6 +122,22 @@ std::int64_t reach_of(std::int64_t window, bool causal, const Architecture& arch
   return config.flag(architecture.bidirectional.flag) ? window / 2 + 1 : window;
 }
 
+/// Returns W of each layer: one number, or a list of numbers (Longformer).
+std::vector<std::optional<std::int64_t>> window_sizes(const WindowRule& rule,
+                                                      const ConfigReader& config,
+                                                      std::size_t layers) {
+  const json* found = config.find(rule.size.name);
+  if (found == nullptr || !found->is_array()) {
+    return std::vector<std::optional<std::int64_t>>(layers, config.number(rule.size));
+  }
+  const std::vector<std::int64_t> listed = config.numbers(rule.size.name, /*least=*/1);
+  if (listed.size() < layers) {
+    config.refuse("'" + rule.size.name + "' lists " + std::to_string(listed.size()) + " of " +
+                  counted(layers, "layer"));
+  }
+  return {listed.begin(), listed.begin() + static_cast<std::ptrdiff_t>(layers)};
+}
+
 std::vector<bool> kinds_of_layers(const Architecture& architecture, const ConfigReader& config,
                                   std::int64_t layers) {
   std::vector<bool> windowed(static_cast<std::size_t>(layers), false);
@@ -172,17 +188,19 @@ std::vector<bool> windowed_layers(const Architecture& architecture, const Config
 std::vector<MaskSpec> read_masks(const Architecture& architecture, const ConfigReader& config,
                                  const std::vector<bool>& windowed) {
   const bool causal = is_causal_model(architecture, config);
-  MaskSpec full{.causal = causal}, narrow = full;
+  std::vector<MaskSpec> masks(windowed.size(), MaskSpec{.causal = causal});
   // If windows are off, files of Qwen2-MoE set their size to 0.
-  if (architecture.window && config.flag(architecture.window->enabled)) {
-    const auto window = config.number(architecture.window->size);
-    if (window && architecture.window->chunked) narrow.chunk = window;
-    if (window && !architecture.window->chunked) {
-      narrow.reach = reach_of(*window, causal, architecture, config);
+  if (!architecture.window || !config.flag(architecture.window->enabled)) return masks;
+  const auto windows = window_sizes(*architecture.window, config, windowed.size());
+  for (std::size_t layer = 0; layer < windowed.size(); ++layer) {
+    const auto window = windows[layer];
+    if (!windowed[layer] || !window) continue;
+    if (architecture.window->chunked) {
+      masks[layer].chunk = window;
+    } else {
+      masks[layer].reach = reach_of(*window, causal, architecture, config);
     }
   }
-  std::vector<MaskSpec> masks;
-  for (const bool is_windowed : windowed) masks.push_back(is_windowed ? narrow : full);
   return masks;
 }
 

@@ -14,6 +14,7 @@
 #include "attnscope/model/config/mixer_config.h"
 #include "attnscope/model/config/mla_and_indexer_config.h"
 #include "attnscope/model/known_architectures.h"
+#include "attnscope/model/unsupported_architectures.h"
 
 namespace attnscope {
 namespace {
@@ -63,8 +64,8 @@ Architecture nested_form(Architecture architecture) {
 
 /// Architectures of transformers whose names are similar to supported ones, but are not
 /// misspellings of them.
-constexpr std::array<std::string_view, 8> kOthers = {"beit",  "deberta", "dpt",     "ibert",
-                                                     "llava", "mllama",  "pixtral", "plbart"};
+constexpr std::array<std::string_view, 7> kOthers = {"beit",   "dpt",     "ibert", "llava",
+                                                     "mllama", "pixtral", "plbart"};
 
 std::string digits_of(std::string text) {
   std::erase_if(text, [](char c) { return c < '0' || c > '9'; });
@@ -113,6 +114,9 @@ Architecture find_architecture(const json& config, std::string_view where) {
     problem += type.empty() ? ")" : "; its language model is '" + verbatim(type) + "')";
   } else {
     problem += verbatim(meant_architecture(named, names));
+  }
+  if (const std::string_view reason = why_unsupported(named); !reason.empty()) {
+    problem += ": " + std::string(reason);
   }
   throw Error(ErrorKind::unsupported,
               {.file = std::string(where),
@@ -168,9 +172,13 @@ Dimensions read_dimensions(const ConfigReader& config, const Architecture& archi
   heads.heads = config.required(keys.heads);
   const auto widths = listed_mlp_widths(config, architecture, out.layers);
   const auto one_width = [&] {
-    return adjusted(
-        config.number(keys.mlp_width).value_or(config.required(keys.mlp_ratio) * out.width),
-        keys.mlp_adjusted, config);
+    const std::int64_t width =
+        config.number(keys.mlp_width).value_or(config.required(keys.mlp_ratio) * out.width);
+    if (width % keys.mlp_divisor != 0) {
+      config.refuse("'" + keys.mlp_width.name + "' is not a multiple of " +
+                    std::to_string(keys.mlp_divisor));
+    }
+    return adjusted(width / keys.mlp_divisor, keys.mlp_adjusted, config);
   };
   out.mlp_width = widths.empty() ? one_width() : *std::max_element(widths.begin(), widths.end());
   out.vocabulary = config.number(keys.vocabulary);

@@ -54,7 +54,7 @@ Rope read_rope(const RopeRule& rule, const ConfigReader& config, const ConfigRea
     return parameters.positive({key, fallback}).value_or(fallback);
   };
   const double theta = config.positive({rule.theta_key, rule.theta}).value_or(rule.theta);
-  rope.theta = own("rope_theta", theta);
+  rope.theta = own("rope_theta", theta) * config.positive(rule.theta_times).value_or(1);
   if (!rule.fraction_key.empty()) {
     const double share =
         config.positive({rule.fraction_key, rule.fraction}).value_or(rule.fraction);

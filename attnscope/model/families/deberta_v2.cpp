@@ -1,5 +1,5 @@
-// DeBERTa v2 and v3: BERT's layers with scores that also compare tokens with relative distances.
-// Source: huggingface/transformers, models/deberta_v2/modeling_deberta_v2.py.
+// DeBERTa: BERT's layers with scores that also compare tokens with relative distances.
+// Source: huggingface/transformers, models/{deberta,deberta_v2}.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -60,6 +60,40 @@ Architecture deberta_v2() {
   sequence.activation_key = "pooler_hidden_act";
   architecture.head_marker = "*predictions.*";
   architecture.causal = {"", false};
+  return architecture;
+}
+
+/// DeBERTa 1: Q, K and V are interleaved per head, with biases of Q and V. Every distance has its
+/// own embedding, without a norm. Source: transformers, modeling_deberta.py.
+Architecture deberta() {
+  using enum Role;
+  Architecture architecture = deberta_v2();
+  architecture.name = "deberta";
+  architecture.model_types = {"deberta"};
+  architecture.class_families = {"Deberta"};
+  architecture.keys.head_dim = {};
+  const std::string attention = "encoder.layer.{layer}.attention.self.";
+  for (WeightRule& rule : architecture.weights) {
+    if (rule.role != query && rule.role != key && rule.role != value) continue;
+    rule.tensor = attention + "in_proj.weight";
+    rule.fused = {query, key, value};
+    rule.groups = kPerKvHead;
+    if (rule.role == key) continue;
+    rule.bias = attention + (rule.role == query ? "q_bias" : "v_bias");
+    rule.own_bias = true;
+  }
+  architecture.biases = {{{query, value, output, up, down}}};
+  architecture.convolution.reset();
+  DisentangledRule& rule = *architecture.scores.disentangled;
+  rule.norm.clear();
+  rule.buckets = {};
+  rule.shared = {"", false};
+  rule.query = attention + "pos_q_proj.weight";
+  rule.key = attention + "pos_proj.weight";
+  Architecture talking = architecture;
+  talking.conditions = {{"talking_head", {"true"}}};
+  talking.not_run = "'talking_head' is true: heads are mixed, which is not supported";
+  architecture.layouts = {std::move(talking)};
   return architecture;
 }
 

@@ -12,8 +12,8 @@ Architecture ernie() {
   architecture.model_types = {"ernie"};
   architecture.class_families = {"Ernie"};
   architecture.prefixes = {"ernie.", ""};
-  architecture.embedding.tasks = "embeddings.task_type_embeddings.weight";
-  architecture.embedding.has_tasks = {"use_task_id"};
+  architecture.embedding.added = {"embeddings.task_type_embeddings.weight"};
+  architecture.embedding.has_added = {"use_task_id"};
   return architecture;
 }
 

@@ -32,8 +32,8 @@ Architecture glm() {
 Architecture glm4() {
   Architecture architecture = glm();
   architecture.name = "glm4";
-  architecture.model_types = {"glm4"};
-  architecture.class_families = {"Glm4"};
+  architecture.model_types = {"glm4", "glm4v_text", "glm4v"};
+  architecture.class_families = {"Glm4", "Glm4v"};
   architecture.norm->attention_output = "layers.{layer}.post_self_attn_layernorm";
   architecture.norm->mlp_output = "layers.{layer}.post_mlp_layernorm";
   return architecture;

@@ -1,5 +1,5 @@
-// Llama, whose tensor names many families use (like_llama.h). Source: huggingface/transformers,
-// models/llama.
+// Llama (and Aquila), whose tensor names many families use (like_llama.h). Source:
+// huggingface/transformers, models/llama.
 #include "attnscope/model/families/like_llama.h"
 
 namespace attnscope {
@@ -8,8 +8,8 @@ Architecture llama() {
   using enum Role;
   return {
       .name = "llama",
-      .model_types = {"llama"},
-      .class_families = {"Llama", "LLaMA"},
+      .model_types = {"llama", "aquila"},
+      .class_families = {"Llama", "LLaMA", "Aquila"},
       .keys = {.layers = {"num_hidden_layers"},
                .heads = {"num_attention_heads"},
                .kv_heads = {"num_key_value_heads"},

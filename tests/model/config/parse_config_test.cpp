@@ -172,6 +172,11 @@ TEST(Config, TiesTheLmHeadLikeTransformers) {
                                    {"n_routed_experts", 4},
                                    {"num_experts_per_tok", 2},
                                    {"num_kv_shared_layers", 0},
+                                   {"attention_heads", 4},
+                                   {"d_model", 32},
+                                   {"dff", 48},
+                                   {"ffn_dim", 48},
+                                   {"ffn_hidden_size", 48},
                                    {"num_key_value_heads", 2}}) {
     config[key] = value;
   }
@@ -185,6 +190,10 @@ TEST(Config, TiesTheLmHeadLikeTransformers) {
       {"bloom", true},      {"camembert", true},   {"electra", true},     {"esm", true},
       {"falcon", true},     {"mpnet", true},       {"mpt", true},         {"nomic_bert", true},
       {"modernbert", true}, {"xlm-roberta", true}, {"deberta-v2", true},  {"gpt_oss", false},
+      {"biogpt", true},     {"ctrl", true},        {"cwm", false},        {"dbrx", false},
+      {"deberta", true},    {"ernie", true},       {"eurobert", false},   {"gte", true},
+      {"jais2", false},     {"longformer", true},  {"minicpm", true},     {"ministral", false},
+      {"openai-gpt", true}, {"rembert", false},    {"vaultgemma", true},  {"xglm", true},
   };
   std::map<std::string, bool> got;
   config["rotary_dim"] = 4;

@@ -1,0 +1,31 @@
+#include "attnscope/model/unsupported_architectures.h"
+
+#include <array>
+
+namespace attnscope {
+namespace {
+
+constexpr std::array kUnsupported = {
+    UnsupportedArchitecture{"bitnet", "heads and MLPs have norms before their last projection"},
+    UnsupportedArchitecture{"diffllama", "attention is the difference of two softmaxes"},
+    UnsupportedArchitecture{"doge", "values select and weight the keys (dynamic mask attention)"},
+    UnsupportedArchitecture{"layoutlmv3", "scores have position biases in two dimensions"},
+    UnsupportedArchitecture{"led", "local attention is combined with global tokens"},
+    UnsupportedArchitecture{"minimax", "most layers have a linear attention (lightning attention)"},
+    UnsupportedArchitecture{"mllama", "some layers only attend to images"},
+    UnsupportedArchitecture{"nezha", "relative positions have embeddings for keys and values"},
+    UnsupportedArchitecture{"xlnet", "attention has two streams and Transformer-XL's positions"},
+};
+
+}  // namespace
+
+std::span<const UnsupportedArchitecture> unsupported_architectures() { return kUnsupported; }
+
+std::string_view why_unsupported(std::string_view model_type) {
+  for (const UnsupportedArchitecture& each : kUnsupported) {
+    if (each.model_type == model_type) return each.reason;
+  }
+  return "";
+}
+
+}  // namespace attnscope
