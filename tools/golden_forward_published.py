@@ -161,6 +161,13 @@ def chatglm_keys(config: dict) -> dict:
                 apply_residual_connection_post_layernorm=False, rope_ratio=config["rope_parameters"]["rope_theta"] / 1e4)
 
 
+def glm4v_keys(config: dict) -> dict:
+    """Remove keys that have the default of GLM-4V, or that it does not read."""
+    parameters = {key: value for key, value in config["rope_parameters"].items() if value != 1.0}
+    removed = ("rms_norm_eps", "head_dim", "attention_bias")
+    return nested("glm4v", "glm4v_text")({key: value for key, value in config.items() if key not in removed} | {"rope_parameters": parameters})
+
+
 GLM = llama_like(vocab_size=32, hidden_size=16, intermediate_size=24, attention_bias=True)
 HALF = {"partial_rotary_factor": 0.5}
 DYNAMIC = {"max_position_embeddings": 8}
@@ -182,6 +189,6 @@ PUBLISHED = [
               packed, mended=alibi_instead_of_rotation),
     published("chatglm", "GlmForCausalLM", GLM | {"rope_parameters": rope() | HALF}, chatglm_keys, chatglm_names,
               (TEXTS, variant("ratio", rope_parameters=rope(5e5) | HALF), variant("eps", rms_norm_eps=1e-2))),
-    published("glm4v", "Glm4ForCausalLM", GLM | {"rope_parameters": rope() | HALF}, nested("glm4v", "glm4v_text"),
-              with_pictures("model.visual", inside_model), (ONLY,)),
+    published("glm4v", "Glm4ForCausalLM", GLM | {"head_dim": 4, "rms_norm_eps": 1e-5, "rope_parameters": rope() | HALF}, glm4v_keys,
+              with_pictures("model.visual", inside_model), (ONLY, variant("share-absent", rope_parameters=rope() | {"partial_rotary_factor": 1.0}))),
 ]

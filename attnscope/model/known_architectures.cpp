@@ -65,6 +65,7 @@ namespace attnscope {
   FAMILY(gemma4)                   \
   FAMILY(glm)                      \
   FAMILY(glm4)                     \
+  FAMILY(glm4v)                    \
   FAMILY(glm4_moe)                 \
   FAMILY(glm4_moe_lite)            \
   FAMILY(glm_moe_dsa)              \

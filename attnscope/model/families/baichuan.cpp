@@ -26,14 +26,14 @@ Architecture baichuan() {
   Architecture rotary = architecture, rotary_second = architecture;
   rotary.conditions = {{"max_position_embeddings"}};
   rotary_second.conditions = {{"max_position_embeddings"}, second};
-  rotary_second.head = {.none = no_head};
+  rotary_second.head.none = no_head;
   architecture.keys.context = {"model_max_length"};
   architecture.rope.reset();
   architecture.scores.alibi = Alibi{};
   architecture.buffers.push_back("*.alibi_mask");
   Architecture alibi_second = architecture;
   alibi_second.conditions = {second};
-  alibi_second.head = {.none = no_head};
+  alibi_second.head.none = no_head;
   architecture.layouts = {std::move(rotary_second), std::move(rotary), std::move(alibi_second)};
   return architecture;
 }

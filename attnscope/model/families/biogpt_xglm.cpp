@@ -39,9 +39,10 @@ Architecture biogpt() {
 
 Architecture xglm() {
   Architecture architecture = like_opt("xglm", "XGLM");
-  architecture.keys.layers = {"num_layers"};
-  architecture.keys.heads = {"attention_heads"};
-  architecture.keys.width = {"d_model"};
+  architecture.keys.layers = {"num_layers", 24};
+  architecture.keys.heads = {"attention_heads", 16};
+  architecture.keys.width = {"d_model", 1024};
+  architecture.keys.mlp_width.fallback = 4096;
   architecture.prefixes = {"model.", ""};
   architecture.embedding = {.tokens = "embed_tokens.weight",
                             .waves = WaveRule{.to_last = true, .endless = true},

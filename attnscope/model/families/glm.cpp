@@ -1,6 +1,6 @@
 // GLM-4 rotates adjacent dimensions in half of each head and stores gate and up in one tensor.
 // GLM-4-0414 (glm4) also has norms after attention and MLP. Source: huggingface/transformers,
-// models/{glm,glm4,glm4_moe,glm4_moe_lite,glm_moe_dsa}.
+// models/{glm,glm4,glm4v,glm4_moe,glm4_moe_lite,glm_moe_dsa}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 
@@ -32,10 +32,30 @@ Architecture glm() {
 Architecture glm4() {
   Architecture architecture = glm();
   architecture.name = "glm4";
-  architecture.model_types = {"glm4", "glm4v_text", "glm4v"};
-  architecture.class_families = {"Glm4", "Glm4v"};
+  architecture.model_types = {"glm4"};
+  architecture.class_families = {"Glm4"};
   architecture.norm->attention_output = "layers.{layer}.post_self_attn_layernorm";
   architecture.norm->mlp_output = "layers.{layer}.post_mlp_layernorm";
+  return architecture;
+}
+
+/// The text model of GLM-4.1V.
+Architecture glm4v() {
+  using enum Role;
+  Architecture architecture = glm4();
+  architecture.name = "glm4v";
+  architecture.model_types = {"glm4v", "glm4v_text"};
+  architecture.class_families = {"Glm4v"};
+  architecture.keys.head_dim = {};  // always hidden size / heads
+  architecture.nested_sizes = {.layers = 40,
+                               .heads = 32,
+                               .width = 4096,
+                               .mlp_width = 13696,
+                               .vocabulary = 151552,
+                               .context = 32768};
+  architecture.biases = {{{query, key, value}}};
+  architecture.norm->epsilon.fallback = 1e-5;
+  architecture.rope->fraction = 1;
   return architecture;
 }
 

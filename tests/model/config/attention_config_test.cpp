@@ -47,13 +47,13 @@ TEST(AttentionConfig, ScalesAndCapsScores) {
     if (type == "gpt_neo" || type.starts_with("granite")) expected = 1;
     if (type == "daisy_gpt2") expected = 0.12;
     if (type == "mpt") expected = 1 / std::sqrt(512.0);  // d_model is missing
-    if (type.starts_with("gemma")) expected = 1 / 16.0;
+    if (type.starts_with("gemma") || type == "vaultgemma") expected = 1 / 16.0;
     if (type == "gemma3n_text" || type == "gemma4_text") expected = 1;
     // YaRN's scale factor.
     if (type == "mistral4") expected *= std::pow(0.1 * std::log(128.0) + 1, 2);
     EXPECT_EQ(scales_of(spec_of(type)), std::vector(3, expected));
     const auto cap = spec_of(type).layers[0].attention.soft_cap;
-    EXPECT_EQ(cap.value_or(0), type == "gemma2" ? 50 : 0);
+    EXPECT_EQ(cap.value_or(0), type == "gemma2" || type == "vaultgemma" ? 50 : 0);
   }
   EXPECT_EQ(scales_of(spec_of("gpt2", {{"scale_attn_weights", false}})), std::vector(3, 1.0));
   EXPECT_EQ(scales_of(spec_of("gpt2", {{"scale_attn_by_inverse_layer_idx", true}})),
@@ -196,7 +196,7 @@ TEST(AttentionConfig, ADecoderMayBeBidirectional) {
   for (const std::string& type : known_types()) {
     SCOPED_TRACE(type);
     const ModelSpec usual = spec_of(type), spec = spec_of(type, bidirectional);
-    const bool reads_it = type != "gpt_neo" && type != "daisy_gpt2";
+    const bool reads_it = type != "gpt_neo" && type != "daisy_gpt2" && type != "openai-gpt";
     EXPECT_EQ(spec.causal, usual.causal && !reads_it);
     EXPECT_EQ(spec.layers[0].attention.mask.causal, spec.causal);
     EXPECT_EQ(spec.not_run, spec.architecture.not_run);

@@ -22,7 +22,8 @@ TEST(ScoreConfig, FewFamiliesHavePositionTerms) {
   for (const std::string& type : known_types()) {
     SCOPED_TRACE(type);
     const AttentionSpec spec = spec_of(type).layers[0].attention;
-    EXPECT_EQ(spec.alibi.has_value(), type == "bloom" || type == "mpt");
+    // Baichuan has ALiBi if the file has no max_position_embeddings.
+    EXPECT_EQ(spec.alibi.has_value(), type == "bloom" || type == "mpt" || type == "baichuan");
     EXPECT_EQ(spec.buckets.has_value(), type == "mpnet");
     EXPECT_FALSE(spec.disentangled.has_value());
     EXPECT_FALSE(spec.clip.has_value());

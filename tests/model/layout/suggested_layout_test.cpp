@@ -63,9 +63,9 @@ ModelSpec known_spec(const json& config, const ModelSpec& offered) {
 }
 
 /// Variants in which the family differs from its config: Mistral's default window, its ignored
-/// layer types, and Helium's rotary pairs.
+/// layer types, CWM's default layer types, and Helium's rotary pairs.
 const std::set<std::string> kUntold = {"mistral.window-absent", "mistral.types-not-read",
-                                       "helium.eps"};
+                                       "cwm.types-absent", "helium.eps"};
 
 TEST(LayoutOffer, ComputesTheSameAsTheFamily) {
   std::set<std::string> described;
