@@ -208,7 +208,7 @@ const std::vector<Entry>& all_entries() {
 // text that holds the same words, and fields come before options.
 constexpr double kExact = 100, kPhraseInName = 60, kPhraseInMeaning = 40, kAllWords = 20;
 constexpr double kTermBonus = 5, kFieldBonus = 1;
-constexpr double kFewestWords = 0.5;    // share of the query's weight that an entry must have
+constexpr double kFewestWords = 0.3;    // share of the query's weight that an entry must have
 constexpr double kMeaningWeight = 0.6;  // a word in a meaning, compared with one in a name
 
 double score_of(const Entry& entry, const Words& query,

@@ -36,10 +36,14 @@ inline constexpr std::array kTerms = {
          "Cosine similarity between the weight vectors of heads."},
     Term{"subspace overlap; principal angles", "similarity MODEL --overlap",
          "Overlap of the row spaces of heads."},
-    Term{"lora; lora adapter; peft adapter; load an adapter; fine-tuning; task vector; weight "
+    Term{"lora; lora adapter; lora rank; peft adapter; load an adapter; merge_and_unload; merge "
+         "adapter; fine-tuning; task vector; weight "
          "difference; "
          "delta w; intruder dimension",
-         "diff BASE FINETUNED", "Rank and norm of the weight change of a fine-tuned model."},
+         "diff BASE FINETUNED",
+         "Rank and norm of the weight change of a fine-tuned model. In every command, BASE+ADAPTER "
+         "is "
+         "the base with a merged adapter."},
     Term{"lora extraction; svd of the difference; save as lora", "diff BASE FINETUNED --lora DIR",
          "Write the weight difference as a LoRA adapter."},
     // Circuits.
@@ -59,8 +63,7 @@ inline constexpr std::array kTerms = {
     Term{"full qk circuit; full ov circuit; token pairs; vocabulary-space circuit",
          "directions MODEL --matrix qk --layers 0 --head 0 --pairs 20",
          "Token pairs with the highest scores in the full QK (or OV) circuit of one head."},
-    Term{"vocabulary projection; project to vocabulary; unembed; unembed singular vectors; neuron "
-         "tokens",
+    Term{"vocabulary projection; project to vocabulary; unembed; unembed singular vectors",
          "directions MODEL", "Top tokens of the singular vectors of heads and MLPs."},
     // Attention on text.
     Term{"attention pattern; attention map; attention weights; visualize attention",
@@ -87,11 +90,14 @@ inline constexpr std::array kTerms = {
          "attention MODEL:cross --text TEXT --target TEXT",
          "Attention of a decoder to its source."},
     // Predictions.
+    Term{"prepend_bos; bos token; special tokens; add_special_tokens", "--no-special-tokens",
+         "Run the text without BOS and other special tokens of the tokenizer."},
     Term{"tokenizer; tokenize; tokenization; token ids; tokenize a prompt; tokenize a text",
          "predict MODEL --text TEXT",
          "Tokens of the text; --save writes the token ids. --tokens takes ids instead of a text."},
-    Term{"next-token prediction; greedy decoding; generate", "predict MODEL --text TEXT",
-         "Most likely next tokens; --generate continues the text."},
+    Term{"next-token prediction; next-token probabilities; top-k tokens; greedy decoding; generate",
+         "predict MODEL --text TEXT --top K",
+         "The K most likely next tokens; --generate continues the text."},
     Term{"fill-mask; masked language modeling; masked language model; mlm",
          "predict MODEL --text \"... [MASK] ...\"", "Most likely tokens for each mask."},
     Term{"image classification; zero-shot classification", "predict MODEL --image FILE",
@@ -110,6 +116,7 @@ inline constexpr std::array kTerms = {
          "Direct contribution of each component to a logit, or to the logit difference of "
          "--prompts."},
     Term{"hidden states; output_hidden_states; activations; activation cache; run_with_cache; "
+         "hook_resid_post; hook_resid_pre; "
          "residual "
          "stream; residual stream norm",
          "predict MODEL --text TEXT --save FILE",
@@ -117,8 +124,9 @@ inline constexpr std::array kTerms = {
     Term{"logit lens; early decoding", "lens MODEL --text TEXT",
          "Decode the residual stream before each layer and after the last one."},
     // Interventions.
-    Term{"ablation; mean ablation; head importance; knockout", "ablate MODEL --text-file FILE",
-         "Loss increase when one head, attention layer or MLP is mean-ablated."},
+    Term{"ablation; mean ablation; ablate a head; ablate a single head; head importance; knockout",
+         "ablate MODEL --text-file FILE",
+         "Loss increase when one head, attention layer or MLP is mean-ablated: a row for each."},
     Term{"zero ablation", "ablate MODEL --text-file FILE --ablation zero",
          "Loss increase when one component is replaced by zeros."},
     Term{"resample ablation", "ablate MODEL --text-file FILE --ablation resample",
@@ -129,7 +137,7 @@ inline constexpr std::array kTerms = {
     Term{"path patching; direct path; direct-path ablation; edge attribution",
          "ablate MODEL --induction --receiver L5H1.k",
          "Direct-path ablation on repeated random tokens: remove each earlier head from one input "
-         "of a receiver head. Clean and corrupted prompts are not supported."},
+         "of a receiver head. Not with clean and corrupted prompts."},
     Term{"direct effect", "direct_effect",
          "Direct effect of a component on the correct token's logit."},
     Term{"faithfulness; logit difference recovered", "denoising_effect",
@@ -144,7 +152,8 @@ inline constexpr std::array kTerms = {
          "Remove whole layers."},
     Term{"head pruning; prune heads; remove heads; head removal", "plan MODEL --method heads",
          "Remove attention heads."},
-    Term{"low-rank factorization; low-rank approximation; svd-llm; truncated svd; laser",
+    Term{"low-rank factorization; low-rank approximation; svd-llm; truncated svd; low-rank energy; "
+         "laser",
          "plan MODEL --method low-rank", "Replace weight matrices by low-rank factors."},
     Term{"kv cache; kv cache compression; grouped-query attention; gqa; mha to gqa; merge kv heads",
          "plan MODEL --method kv-heads --kv-bytes 0.5", "Merge KV heads to shrink the KV cache."},
@@ -155,10 +164,12 @@ inline constexpr std::array kTerms = {
     Term{"slicegpt; hidden size pruning; width pruning", "plan MODEL --method hidden-size",
          "Remove principal directions of the residual stream."},
     // Models.
-    Term{"download; hugging face hub; from_pretrained; revision; hf_home; hub cache",
+    Term{"download; hugging face hub; from_pretrained; revision; hf_home; hub cache; hf_token; "
+         "gated model; access token",
          "spectrum ORG/NAME@REVISION",
-         "Every command downloads a model from the Hugging Face Hub by its name. info --remote "
-         "fetches only the ranges needed."},
+         "Every command downloads a model from the Hugging Face Hub by its name. For gated and "
+         "private "
+         "models, set HF_TOKEN or run hf auth login."},
     Term{"checkpoint trajectory; training steps; pythia checkpoints", "spectrum ORG/NAME@step*",
          "One model per revision of a repository, in the order of training."},
     Term{"rope; rotary embedding; rope scaling; yarn; ntk scaling; long context", "info MODEL",
@@ -168,6 +179,7 @@ inline constexpr std::array kTerms = {
     Term{"mixture of experts; moe; expert load; load balancing; router; expert similarity",
          "experts MODEL --text-file FILE", "Expert load, co-activation and router entropy."},
     Term{"parameters; model size; architecture; config; d_model; n_heads; d_head; d_mlp; n_ctx; "
+         "num_key_value_heads; num_attention_heads; "
          "weight "
          "tying; tied embeddings",
          "info MODEL", "Size, shape and tensors of a model."},
@@ -188,7 +200,7 @@ inline constexpr std::array kTerms = {
          "gradients: not supported",
          "attnscope computes no gradients. ablate MODEL --prompts FILE patches each component "
          "exactly."},
-    Term{"quantization; quantize; int8; int4; nf4; gptq; awq; bitsandbytes",
+    Term{"quantization; quantize; int8; int4; nf4; gptq; awq; bitsandbytes; bnb; load_in_4bit",
          "quantization: not supported as a compression method",
          "Quantized checkpoints can be analyzed. plan compares other compression methods."},
     Term{"expert pruning; expert merging; merge similar experts; prune experts",
@@ -206,11 +218,13 @@ inline constexpr std::array kTerms = {
     Term{"exit code; exit status; threshold in ci", "exit codes of all commands",
          "0: success; 2: wrong usage; 3: a file cannot be read or written; 4: wrong format; 5: "
          "unsupported; 6: a result is not finite. No command compares results with a threshold."},
-    Term{"cka; centered kernel alignment", "CKA: not supported",
+    Term{"cka; linear cka; centered kernel alignment", "CKA: not supported",
          "similarity MODEL compares weights; its --overlap compares the row spaces of heads."},
     Term{"sparse autoencoder; sae; transcoder; crosscoder; dictionary learning",
          "sparse autoencoders: not supported",
-         "directions MODEL gives the top tokens of singular vectors and neurons."},
+         "directions MODEL gives the top tokens of singular vectors."},
+    Term{"neuron; mlp neuron; value vector; key-value memory", "neurons: not supported",
+         "directions MODEL decodes the singular vectors of MLP weights, not single neurons."},
     Term{"steering vector; activation addition; linear probe; probing",
          "steering and probing: not supported",
          "predict MODEL --save FILE writes the hidden states that such methods start from."},

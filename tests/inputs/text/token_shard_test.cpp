@@ -38,7 +38,7 @@ TEST(TokenShard, ReadsIds) {
   EXPECT_EQ(shard.size(), 4);
   EXPECT_EQ(shard.ids(0, 4), (std::vector<std::int64_t>{1, 256, 65535, 50256}));
   EXPECT_EQ(shard.cut_windows({.sequences = 2, .length = 2}),
-            (std::vector<std::vector<std::int64_t>>{{1, 256}, {65535, 50256}}));
+            (std::vector<TokenIds>{{1, 256}, {65535, 50256}}));
 }
 
 TEST(TokenShard, MayBeEmpty) {

@@ -69,7 +69,7 @@ TEST(TokenWindows, AreCutFromIds) {
   std::vector<std::int64_t> ids(7);
   std::iota(ids.begin(), ids.end(), 100);
   EXPECT_EQ(cut_windows(ids, {.sequences = 2, .length = 3}, "text"),
-            (std::vector<Starts>{{100, 101, 102}, {103, 104, 105}}));
+            (std::vector<TokenIds>{{100, 101, 102}, {103, 104, 105}}));
 }
 
 TEST(TokenIds, RejectsIdsOutsideTheVocabulary) {
