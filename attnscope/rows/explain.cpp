@@ -28,11 +28,12 @@ struct Asked {
   std::string_view words;
 };
 
-constexpr std::array<Asked, 4> kAsked = {{
+constexpr std::array<Asked, 5> kAsked = {{
     {"", "tokens_hash", "a text"},
     {"experts", "source", "a text"},
     {"plan", "target", "a method and a target"},
     {"predict", "input", "an image or audio"},
+    {"predict", "labels", "a classifier"},
 }};
 
 std::string_view asked_in_words(std::string_view command, std::string_view parameter) {

@@ -25,10 +25,10 @@ namespace {
 
 /// Lists in config.json with one entry per layer, in the supported families and in HunYuan-MoE.
 /// Other lists may have the same length by chance.
-constexpr std::array<const char*, 11> kListsOfLayers = {
-    "layer_types",         "no_rope_layers",    "mlp_layer_types",      "indexer_types",
-    "index_topk_pattern",  "num_experts",       "num_local_experts",    "moe_topk",
-    "num_experts_per_tok", "num_shared_expert", "moe_intermediate_size"};
+constexpr std::array<const char*, 12> kListsOfLayers = {
+    "layer_types",         "no_rope_layers",    "mlp_layer_types",       "indexer_types",
+    "index_topk_pattern",  "num_experts",       "num_local_experts",     "moe_topk",
+    "num_experts_per_tok", "num_shared_expert", "moe_intermediate_size", "attention_window"};
 
 /// The whole config, which ConfigReader points into.
 nlohmann::json all_of_config(const ChangedModel& changed) {

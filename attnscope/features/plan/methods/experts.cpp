@@ -19,6 +19,7 @@ namespace {
 struct ExpertNames {
   std::vector<std::vector<std::string>> single;  // per kind: names by expert
   std::set<std::string> stacked;                 // tensors with an expert axis
+  std::set<std::string> concatenated;  // of `stacked`: the expert axis is part of the rows
 };
 
 void add_site(std::set<std::string>& names, const CheckpointTensor* tensor) {
@@ -54,6 +55,10 @@ ExpertNames expert_names(const Model& model, std::int64_t layer) {
     for (std::int64_t expert = 0; expert < model.dimensions().experts; ++expert) {
       const Weight weight = model.expert_weight(layer, expert, role);
       weights.push_back(weight.tensor == nullptr ? "" : weight.tensor->name);
+      // Matrices of one expert have two axes, too, but then each has its own tensor.
+      if (weight.tensor != nullptr && weight.tensor->view.shape.size() == 2) {
+        out.concatenated.insert(weight.tensor->name);
+      }
       biases.push_back(weight.bias == nullptr ? "" : weight.bias->name);
     }
     add_names(out, std::move(weights));
@@ -62,9 +67,10 @@ ExpertNames expert_names(const Model& model, std::int64_t layer) {
   return out;
 }
 
-/// Keeps only these experts along the expert axis.
+/// Keeps only these experts along the expert axis, or the rows of these experts if they follow each
+/// other along the first axis.
 void keep_parts(ChangedModel& changed, const std::string& name,
-                const std::vector<std::int64_t>& kept) {
+                const std::vector<std::int64_t>& kept, bool concatenated) {
   const Checkpoint& checkpoint = changed.source().checkpoint();
   const TensorView view = changed.tensors().at(name);
   checkpoint.need(all_bytes(view));
@@ -78,7 +84,11 @@ void keep_parts(ChangedModel& changed, const std::string& name,
     bytes.insert(bytes.end(), begin, begin + static_cast<std::ptrdiff_t>(part));
   }
   Shape shape = view.shape;
-  *std::find(shape.begin(), shape.end(), experts) = std::ssize(kept);
+  if (concatenated) {
+    shape.front() = shape.front() / experts * std::ssize(kept);
+  } else {
+    *std::find(shape.begin(), shape.end(), experts) = std::ssize(kept);
+  }
   changed.put(name, std::move(shape), std::move(bytes), view.dtype);
 }
 
@@ -189,7 +199,9 @@ ChangedModel keep_experts(const Model& model, const Choice& choice, const TextSt
         }
       }
     }
-    for (const std::string& name : names.stacked) keep_parts(changed, name, kept);
+    for (const std::string& name : names.stacked) {
+      keep_parts(changed, name, kept, names.concatenated.contains(name));
+    }
   }
   return changed;
 }

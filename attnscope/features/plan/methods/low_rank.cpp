@@ -128,8 +128,12 @@ Method low_rank_method() {
       .rows = PlanRows::matrix,
       .why_not =
           [](const Model& model) {
-            return std::string(
-                model.dimensions().layer_groups > 0 ? "all layers share one set of weights" : "");
+            if (model.dimensions().layer_groups > 0) {
+              return std::string("all layers share one set of weights");
+            }
+            const bool apart =
+                std::ranges::any_of(model.spec().architecture.weights, &WeightRule::own_bias);
+            return std::string(apart ? "fused projections have separate biases" : "");
           },
       .sizes = [](const Model&) { return std::vector<std::int64_t>(); },
       .make = lower_ranks,

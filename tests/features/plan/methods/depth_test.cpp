@@ -29,7 +29,8 @@ Model model_with_config(const std::string& folder, const json& config) {
 
 std::vector<TokenIds> windows_past_layers(const Model& model) {
   std::vector<TokenIds> windows(2);
-  for (std::int64_t at = 0; at < 14; ++at) {
+  const std::int64_t longest = ForwardPass(model, /*copy_weights=*/false, test_compute()).longest();
+  for (std::int64_t at = 0; at < std::min<std::int64_t>(14, longest); ++at) {
     for (TokenIds& ids : windows) {
       ids.push_back((at * at + 5 * std::ssize(ids) + (&ids == &windows[0] ? 0 : 11)) %
                     model.dimensions().vocabulary.value());

@@ -17,10 +17,11 @@ namespace attnscope::test {
 namespace {
 
 std::vector<TokenIds> windows_to_fit(const Model& model) {
+  const std::int64_t longest = ForwardPass(model, /*copy_weights=*/false, test_compute()).longest();
   std::vector<TokenIds> windows(4);
   std::int64_t state = 1;
   for (TokenIds& ids : windows) {
-    for (int at = 0; at < 12; ++at) {
+    for (std::int64_t at = 0; at < std::min<std::int64_t>(12, longest); ++at) {
       state = (state * 1103515245 + 12345) % 2147483648;
       ids.push_back(state / 65536 % model.dimensions().vocabulary.value());
     }
