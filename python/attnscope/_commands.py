@@ -24,6 +24,7 @@ from attnscope._values import (
     Ranks,
     Shares,
     Size,
+    Texts,
 )
 
 if TYPE_CHECKING:
@@ -92,9 +93,11 @@ def spectrum(
     mla: bool = False,
     activations: Path | None = None,
     tensor: str | None = None,
-    text: str | None = None,
+    text: Texts | None = None,
+    text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    token_types: Ids | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
@@ -128,8 +131,10 @@ def spectrum(
     - activations: report the rank of each matrix's inputs and outputs on the text in FILE
     - tensor: analyze any 2-D tensor by name, whatever the architecture
     - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this text
+    - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
@@ -369,9 +374,11 @@ def experts(
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    text: str | None = None,
+    text: Texts | None = None,
+    text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    token_types: Ids | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
@@ -398,9 +405,11 @@ def experts(
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - text: input text
+    - text: input text; several texts are separate sequences
+    - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
@@ -580,9 +589,11 @@ def circuits(
     rope_offset: int | None = None,
     all_eigenvalues: bool = False,
     composition: bool = False,
-    text: str | None = None,
+    text: Texts | None = None,
+    text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    token_types: Ids | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
@@ -616,8 +627,10 @@ def circuits(
       (MLA: latent size) exceeds 1024; may take minutes
     - composition: compute composition scores of each head with the heads of earlier layers
     - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this text
+    - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
@@ -691,9 +704,11 @@ def attention(
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    text: str | None = None,
+    text: Texts | None = None,
+    text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    token_types: Ids | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
@@ -735,9 +750,11 @@ def attention(
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - text: input text
+    - text: input text; several texts are separate sequences
+    - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -846,6 +863,16 @@ def attention(
     - monotonicity_error: head: standard error over sequences; the field name without _error names
       the mean. Null for one sequence.
     - uniform_monotonicity: head, cross-attention: monotonicity under uniform attention: 0.5
+    - a_to_b: head, pairs of texts: mean attention from a token of text A to all tokens of text B;
+      special tokens belong to neither text
+    - a_to_b_error: head: standard error over sequences; the field name without _error names the
+      mean. Null for one sequence.
+    - uniform_a_to_b: head, pairs of texts: a_to_b under uniform attention
+    - b_to_a: head, pairs of texts: mean attention from a token of text B to all tokens of text A;
+      special tokens belong to neither text
+    - b_to_a_error: head: standard error over sequences; the field name without _error names the
+      mean. Null for one sequence.
+    - uniform_b_to_a: head, pairs of texts: b_to_a under uniform attention
     - attended_token_effect: head: direct effect of the head on the attended token's logit, relative
       to the mean over the text's tokens, averaged over queries. Null if the logits are not a sum of
       component outputs, or if the last layer is not run.
@@ -910,9 +937,11 @@ def predict(
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    text: str | None = None,
+    text: Texts | None = None,
+    text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    token_types: Ids | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
@@ -928,6 +957,7 @@ def predict(
     stride: int | None = None,
     attribution: bool = False,
     token: int | str | None = None,
+    label: str | None = None,
     against: int | str | None = None,
     prompts: Path | None = None,
     target_file: Path | None = None,
@@ -945,9 +975,11 @@ def predict(
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - text: input text
+    - text: input text; several texts are separate sequences
+    - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -969,7 +1001,8 @@ def predict(
     - attribution: direct logit attribution of each component, to the logits of the next tokens
     - token: with attribution: attribute the logit of this token (text or id) as the next token
       after the text
-    - against: attribute the logit difference between token and this other token (text or id)
+    - label: with attribution, for classifiers: attribute the logit of this label (name or number)
+    - against: attribute the logit difference between token (or label) and this other one
     - prompts: with attribution: attribute the logit difference between the correct and the
       incorrect answer to prompts: a JSON Lines file with the keys clean, corrupted, correct,
       incorrect
@@ -984,6 +1017,7 @@ def predict(
     - model: model name, as in models
     - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or
       vision. Absent if the model has a single stack.
+    - sequence: index of the text, from 0; absent for a single text
     - position: predicted position: after the prompt, or at a mask
     - rank: rank by probability; 1: most likely
     - token_id: token id
@@ -999,6 +1033,20 @@ def predict(
     - logit: logit of the label or text
     - probability: softmax over the logits of all labels or texts; SigLIP: sigmoid of the logit of
       each text
+
+    Rows, with labels: one of the most likely labels of a text or token, or one of the most likely
+    answers.
+    - position: position of the labeled token, or of the first token of the answer, from 0; absent
+      for labels of a whole text
+    - last_position: question answering: position of the last token of the answer, from 0
+    - rank: rank by logit; 1: most likely
+    - label_id: label id; null for answers
+    - text: name of the label; question answering: the answer. Null for answers without a tokenizer.
+    - logit: logit of the label; question answering: sum of the logits of the first and the last
+      token
+    - probability: softmax over the labels, or sigmoid for multi-label classification and for a
+      single label; question answering: product of the softmaxes of first and last token. Null for
+      regression.
 
     Rows, with perplexity: loss of one window of a text.
     - window: index of the window, from 0
@@ -1031,9 +1079,11 @@ def lens(
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    text: str | None = None,
+    text: Texts | None = None,
+    text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    token_types: Ids | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
@@ -1048,6 +1098,7 @@ def lens(
     states: Literal["resid_pre", "resid_pre,resid_mid"] | None = None,
     grid: bool = False,
     top: int | None = None,
+    label: str | None = None,
     prompts: Path | None = None,
     threads: int | None = None,
     memory: Size | None = None,
@@ -1064,9 +1115,11 @@ def lens(
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - text: input text
+    - text: input text; several texts are separate sequences
+    - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -1086,6 +1139,8 @@ def lens(
       or resid_pre,resid_mid (default: resid_pre)
     - grid: report the prediction of each state at each token of one text
     - top: with grid: number of most likely tokens to list (default: 1)
+    - label: classifiers: report the logit and probability of this label (name or number) at each
+      state
     - prompts: report how much each state prefers the correct answer to prompts: a JSON Lines file
       with the keys clean, corrupted, correct, incorrect
     - threads: number of threads; never changes results (default: all cores)
@@ -1139,6 +1194,16 @@ def lens(
     - preference_accuracy: share of clean prompts whose correct answer scores above the incorrect
       one
     - prompts: number of prompts over which the means are taken
+
+    Rows, with label: the label that one residual-stream state predicts.
+    - label_logit: logit of the label decoded from the state, mean over texts
+    - label_logit_error: standard error of label_logit over texts; null for one text
+    - label_probability: probability of the label decoded from the state, mean over texts; null for
+      regression
+    - label_probability_error: standard error of label_probability over texts; null for one text and
+      for regression
+    - top_label: share of texts for which the state predicts the label as the most likely one
+    - sequences: number of texts over which the means are taken
     """
     return run("lens", locals())
 
@@ -1149,9 +1214,11 @@ def ablate(
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    text: str | None = None,
+    text: Texts | None = None,
+    text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    token_types: Ids | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
@@ -1167,6 +1234,7 @@ def ablate(
     ablation: Literal["mean", "zero", "resample"] | None = None,
     induction: bool = False,
     receiver: Head | None = None,
+    label: str | None = None,
     prompts: Path | None = None,
     layers: Layers | None = None,
     threads: int | None = None,
@@ -1184,9 +1252,11 @@ def ablate(
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - text: input text
+    - text: input text; several texts are separate sequences
+    - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -1210,6 +1280,8 @@ def ablate(
       random tokens repeated twice
     - receiver: with induction: ablate the direct paths into this head's query, key and value
       inputs, one at a time; L5H3.k: only the key input
+    - label: classifiers: measure how ablating each component changes the logit of this label (name
+      or number)
     - prompts: activation patching: measure how each component changes the logit difference of clean
       and corrupted prompts: a JSON Lines file with the keys clean, corrupted, correct, incorrect
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
@@ -1279,6 +1351,15 @@ def ablate(
     - corrupted_logit_difference: mean over corrupted prompts of logit(correct) − logit(incorrect).
       Null without corrupted prompts.
     - prompts: number of prompts over which the means are taken
+
+    Rows, with label: effect of ablating one component on the logit of a label.
+    - ablation: ablation: replace the output of the component by its mean over all texts (mean), or
+      by zeros (zero)
+    - label_logit_change: change of the label's logit when the component is ablated, mean over texts
+    - label_logit_change_error: standard error of label_logit_change over texts. Null for one text.
+    - top_label_changed: share of texts whose most likely label changes
+    - label_logit: logit of the label in the unmodified model, mean over texts
+    - sequences: number of texts over which the means are taken
     """
     return run("ablate", locals())
 
@@ -1298,9 +1379,11 @@ def directions(
     all_tokens: bool = False,
     copying: bool = False,
     pairs: int | None = None,
-    text: str | None = None,
+    text: Texts | None = None,
+    text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    token_types: Ids | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
@@ -1334,8 +1417,10 @@ def directions(
     - copying: ov: also compute the token copying score of each head
     - pairs: show the N strongest token pairs of one head
     - text: text for testing whether input directions respond to their top tokens
+    - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
@@ -1594,9 +1679,11 @@ def report(
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
-    text: str | None = None,
+    text: Texts | None = None,
+    text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
+    token_types: Ids | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
@@ -1630,9 +1717,11 @@ def report(
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
-    - text: input text
+    - text: input text; several texts are separate sequences
+    - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -1707,7 +1796,7 @@ class ModelCommands:
 
     def spectrum(
         self,
-        text: str | None = None,
+        text: Texts | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         matrix: Names | None = None,
@@ -1719,8 +1808,10 @@ class ModelCommands:
         mla: bool = False,
         activations: Path | None = None,
         tensor: str | None = None,
+        text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        token_types: Ids | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
@@ -1751,8 +1842,10 @@ class ModelCommands:
         - mla: report the energy that MLA with DeepSeek-V2's ranks (query 1536, KV 512) would keep
         - activations: report the rank of each matrix's inputs and outputs on the text in FILE
         - tensor: analyze any 2-D tensor by name, whatever the architecture
+        - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 100, or all if there are
@@ -1860,11 +1953,13 @@ class ModelCommands:
 
     def experts(
         self,
-        text: str | None = None,
+        text: Texts | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        token_types: Ids | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
@@ -1884,11 +1979,13 @@ class ModelCommands:
     ) -> Table:
         """Compare experts, or measure routing on a text.
 
-        - text: input text
+        - text: input text; several texts are separate sequences
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
+        - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 100, or all if there are
@@ -1938,7 +2035,7 @@ class ModelCommands:
 
     def circuits(
         self,
-        text: str | None = None,
+        text: Texts | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         circuit: Names | None = None,
@@ -1948,8 +2045,10 @@ class ModelCommands:
         rope_offset: int | None = None,
         all_eigenvalues: bool = False,
         composition: bool = False,
+        text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        token_types: Ids | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
@@ -1979,8 +2078,10 @@ class ModelCommands:
         - all_eigenvalues: also compute the copying score of the sum over heads if KV heads × head
           size (MLA: latent size) exceeds 1024; may take minutes
         - composition: compute composition scores of each head with the heads of earlier layers
+        - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 100, or all if there are
@@ -2003,11 +2104,13 @@ class ModelCommands:
 
     def attention(
         self,
-        text: str | None = None,
+        text: Texts | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        token_types: Ids | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
@@ -2039,11 +2142,13 @@ class ModelCommands:
     ) -> Table:
         """Measure attention maps: rank, entropy, attended positions.
 
-        - text: input text
+        - text: input text; several texts are separate sequences
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
+        - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -2089,11 +2194,13 @@ class ModelCommands:
 
     def predict(
         self,
-        text: str | None = None,
+        text: Texts | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        token_types: Ids | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
@@ -2109,6 +2216,7 @@ class ModelCommands:
         stride: int | None = None,
         attribution: bool = False,
         token: int | str | None = None,
+        label: str | None = None,
         against: int | str | None = None,
         prompts: Path | None = None,
         target_file: Path | None = None,
@@ -2119,11 +2227,13 @@ class ModelCommands:
     ) -> Table:
         """Predict tokens or image labels; measure perplexity.
 
-        - text: input text
+        - text: input text; several texts are separate sequences
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
+        - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -2145,7 +2255,9 @@ class ModelCommands:
         - attribution: direct logit attribution of each component, to the logits of the next tokens
         - token: with attribution: attribute the logit of this token (text or id) as the next token
           after the text
-        - against: attribute the logit difference between token and this other token (text or id)
+        - label: with attribution, for classifiers: attribute the logit of this label (name or
+          number)
+        - against: attribute the logit difference between token (or label) and this other one
         - prompts: with attribution: attribute the logit difference between the correct and the
           incorrect answer to prompts: a JSON Lines file with the keys clean, corrupted, correct,
           incorrect
@@ -2160,11 +2272,13 @@ class ModelCommands:
 
     def lens(
         self,
-        text: str | None = None,
+        text: Texts | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        token_types: Ids | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
@@ -2179,6 +2293,7 @@ class ModelCommands:
         states: Literal["resid_pre", "resid_pre,resid_mid"] | None = None,
         grid: bool = False,
         top: int | None = None,
+        label: str | None = None,
         prompts: Path | None = None,
         threads: int | None = None,
         memory: Size | None = None,
@@ -2188,11 +2303,13 @@ class ModelCommands:
     ) -> Table:
         """Decode each layer's residual stream (logit lens).
 
-        - text: input text
+        - text: input text; several texts are separate sequences
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
+        - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -2212,6 +2329,8 @@ class ModelCommands:
           resid_pre or resid_pre,resid_mid (default: resid_pre)
         - grid: report the prediction of each state at each token of one text
         - top: with grid: number of most likely tokens to list (default: 1)
+        - label: classifiers: report the logit and probability of this label (name or number) at
+          each state
         - prompts: report how much each state prefers the correct answer to prompts: a JSON Lines
           file with the keys clean, corrupted, correct, incorrect
         - threads: number of threads; never changes results (default: all cores)
@@ -2226,11 +2345,13 @@ class ModelCommands:
 
     def ablate(
         self,
-        text: str | None = None,
+        text: Texts | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        token_types: Ids | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
@@ -2246,6 +2367,7 @@ class ModelCommands:
         ablation: Literal["mean", "zero", "resample"] | None = None,
         induction: bool = False,
         receiver: Head | None = None,
+        label: str | None = None,
         prompts: Path | None = None,
         layers: Layers | None = None,
         threads: int | None = None,
@@ -2256,11 +2378,13 @@ class ModelCommands:
     ) -> Table:
         """Measure the loss increase from ablating each component.
 
-        - text: input text
+        - text: input text; several texts are separate sequences
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
+        - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -2285,6 +2409,8 @@ class ModelCommands:
           random tokens repeated twice
         - receiver: with induction: ablate the direct paths into this head's query, key and value
           inputs, one at a time; L5H3.k: only the key input
+        - label: classifiers: measure how ablating each component changes the logit of this label
+          (name or number)
         - prompts: activation patching: measure how each component changes the logit difference of
           clean and corrupted prompts: a JSON Lines file with the keys clean, corrupted, correct,
           incorrect
@@ -2301,7 +2427,7 @@ class ModelCommands:
 
     def directions(
         self,
-        text: str | None = None,
+        text: Texts | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         layers: Layers | None = None,
@@ -2313,8 +2439,10 @@ class ModelCommands:
         all_tokens: bool = False,
         copying: bool = False,
         pairs: int | None = None,
+        text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        token_types: Ids | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
@@ -2343,8 +2471,10 @@ class ModelCommands:
         - all_tokens: include untrained tokens
         - copying: ov: also compute the token copying score of each head
         - pairs: show the N strongest token pairs of one head
+        - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
@@ -2489,11 +2619,13 @@ class ModelCommands:
 
     def report(
         self,
-        text: str | None = None,
+        text: Texts | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
+        token_types: Ids | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
@@ -2521,11 +2653,13 @@ class ModelCommands:
     ) -> Page:
         """Write a self-contained HTML report.
 
-        - text: input text
+        - text: input text; several texts are separate sequences
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
+        - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
