@@ -26,6 +26,9 @@ REFUSED = {
     ("spectrum", "text_file"): "not an MLA model",
     ("circuits", "text"): "not an MLA model",
     ("circuits", "text_file"): "not an MLA model",
+    **dict.fromkeys(itertools.product(("spectrum", "circuits"), ("text_pair", "token_types")), "not an MLA model"),
+    ("experts", "text_pair"): "experts",
+    ("experts", "token_types"): "experts",
     ("similarity", "experts"): "none of these matrices belongs to an expert",
     ("matrix", "expert"): "has no experts for",
     ("info", "suggest_layout"): "is a supported architecture",
@@ -93,7 +96,10 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
     asc.weights(llama, matrix="q", layers=0, store=store)
     return {
         "tensor": ["model.layers.0.mlp.up_proj.weight"],
-        "text": [TEXT],
+        "text": [TEXT, [TEXT, TEXT]],
+        "text_pair": [TEXT],
+        "token_types": [[0, 0, 1, 1, 1]],  # for the token ids below
+        "label": ["positive"],
         "text_file": [str(text_file)],
         "tokens": [[1, 2, 3, 4, 5]],
         "token_file": [tokens_file(folder)],
@@ -126,7 +132,7 @@ def models_of_each_kind(llama: str) -> list[list[asc.Model]]:
     """Return models that together have every matrix (dense, MoE, shared experts, MLA, gated heads) and every input."""
     tiny = ROOT / "tests/data/forward"
     others = ["phimoe", "granitemoeshared", "deepseek_v3", "qwen3_next-kernel", "../stacks/vit", "../stacks/wav2vec2"]
-    others += ["../encoder_decoders/t5", "../stacks/clip"]
+    others += ["../encoder_decoders/t5", "../stacks/clip", "../classifiers/bert", "../classifiers/llama"]
     return [[asc.open(path)] for path in (llama, *(tiny / name for name in others))]
 
 
@@ -155,6 +161,7 @@ def contexts(command: dict[str, Any], named: dict[str, list[Any]]) -> list[Keywo
     inputs: list[Keywords] = [{}]
     for name in ("text", "text_file", "token_file", "prompts", "tokens"):
         inputs += [{name: named[name][0]}] if name in parameters else []
+    inputs += [{"tokens": named["tokens"][0], "label": named["label"][0]}] if "label" in parameters else []
     flags: list[Keywords] = [{name: True} for name, parameter in parameters.items() if parameter["type"] == "flag"]
     flags += [{"head_matrix": (0, 1)}] if "head_matrix" in parameters else []
     flags += [{"maps": True}, {"heatmap": (0, 1)}] if "heatmap" in parameters else []

@@ -69,7 +69,8 @@ def test_every_kind_of_rows_of_two_models(
         kinds.add(tuple(table.columns))
         shown.show(table)
         assert set(table["model"]) == {"shakespeare-gpt2", "shakespeare-llama"}
-    assert len(kinds) >= len({kind["name"] for kind in command["kinds"]} - {"tensor", "system", "label"})  # only image models have labels
+    of_classifiers = {"label", "text_label", "lens_label", "ablate_label"}
+    assert len(kinds) >= len({kind["name"] for kind in command["kinds"]} - {"tensor", "system"} - of_classifiers)
 
 
 ARRAYS: dict[str, Any] = {
