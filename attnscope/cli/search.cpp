@@ -86,7 +86,7 @@ struct Words {
     return std::ranges::find(stems, word) != stems.end();
   }
   [[nodiscard]] bool has_phrase(const std::vector<std::string>& phrase) const {
-    return !std::ranges::search(stems, phrase).empty();
+    return std::search(stems.begin(), stems.end(), phrase.begin(), phrase.end()) != stems.end();
   }
 };
 

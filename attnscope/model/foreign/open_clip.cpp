@@ -31,8 +31,7 @@ void refuse_variants(const json& tower, std::initializer_list<const char*> known
                      const std::string& place) {
   for (const auto& [key, value] : tower.items()) {
     const bool off = value.is_null() || value == false;
-    const bool is_known =
-        std::any_of(known.begin(), known.end(), [&](const char* name) { return key == name; });
+    const bool is_known = std::find(known.begin(), known.end(), key) != known.end();
     if (off || is_known) continue;
     throw Error(ErrorKind::unsupported,
                 {.file = place, .problem = "'" + printable(key) + "' of a tower is not supported"});
