@@ -69,7 +69,8 @@ Group group_at(std::span<const TensorMatrix> parts, std::int64_t first, std::int
         group.input_step = part.col_stride;
       } else {
         group.alike &= part.tensor.dtype == group.dtype && part.col_stride == group.input_step;
-        group.outputs_adjoin &= plain && at == group.outputs[group.filled - 1] + bytes;
+        const std::byte* before = group.outputs[group.filled - 1];
+        group.outputs_adjoin &= plain && before != nullptr && at == before + bytes;
       }
       group.outputs[group.filled++] = at;
     }
