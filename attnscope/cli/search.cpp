@@ -106,7 +106,7 @@ struct Entry {
   }
 };
 
-/// "[field of attention]", "[field of 3 commands]"
+/// " [field of attention, lens]"
 std::string place_of_field(const std::vector<const FieldLocation*>& places) {
   std::set<std::string> commands;
   for (const FieldLocation* place : places)
@@ -248,7 +248,7 @@ std::vector<std::string> weigh_words(Words& query, std::map<std::string, double>
       return entry.name_has(word) || entry.meaning.has(word);
     });
     if (with == 0) {
-      unknown.push_back(query.typed[at]);
+      unknown.push_back(printable(query.typed[at]));
       continue;
     }
     weights[word] = std::log(static_cast<double>(entries.size() + 1) / static_cast<double>(with));

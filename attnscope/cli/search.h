@@ -19,7 +19,7 @@ struct SearchHit {
 
 struct SearchResult {
   std::vector<SearchHit> hits;       // at most 10, the best first
-  std::vector<std::string> unknown;  // words of the query that no entry has
+  std::vector<std::string> unknown;  // words of the query that no entry has, printable
   bool complete = false;             // the best hit has all other words of the query
 };
 

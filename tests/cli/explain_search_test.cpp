@@ -131,6 +131,13 @@ TEST(CliExplainSearch, NamesTheWordsThatHaveNoEntry) {
   EXPECT_EQ(hits["unknown"], json::array({"xyzzy"}));
 }
 
+TEST(CliExplainSearch, EscapesUnknownWords) {
+  EXPECT_TRUE(
+      output_of({"explain", "\x9b\xff attention"}).starts_with("no entry for: \\x9b\\xff."));
+  const json hits = json::parse(output_of({"explain", "\xff attention", "--format", "json"}));
+  EXPECT_EQ(hits["unknown"], json::array({"\\xff"}));
+}
+
 TEST(CliExplainSearch, HitsCanBeJson) {
   const json hits = json::parse(output_of({"explain", "path patching", "--format", "json"}));
   ASSERT_FALSE(hits["matches"].empty());
