@@ -138,7 +138,7 @@ def inputs_of(case: Case, variant: Variant, config: dict) -> Inputs:
 
 def run(case: Case, weights: Path, config: dict, inputs: Inputs) -> list[dict[str, np.ndarray]]:
     # Dynamic scaling remembers the longest text, so each batch uses a new model.
-    with case.mended():
+    with case.corrected():
         return [row for texts in inputs.batches for row in outputs(load(case, weights, config), texts, inputs.pad)]
 
 
@@ -148,7 +148,7 @@ def run_in_float64(case: Case, weights: Path, config: dict, inputs: Inputs) -> l
     rows = []
     for texts in inputs.batches:
         model = load(case, weights, config).double()
-        with InFloat64(), case.mended():
+        with InFloat64(), case.corrected():
             rows += outputs(model, texts, inputs.pad)
     return rows
 
@@ -217,7 +217,7 @@ def batches_of(inputs: Inputs) -> dict[str, str] | None:
 def generated_tensors(case: Case, folder: Path, config: dict) -> Tensors:
     prompt = tokens_of(case, config["vocab_size"], None, PROMPT, 0)
     ids = torch.from_numpy(prompt).long()[None]
-    with torch.no_grad(), case.mended():
+    with torch.no_grad(), case.corrected():
         text = load(case, folder / "model.safetensors", config).generate(
             ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=WRITTEN, eos_token_id=None,
             pad_token_id=0, use_cache=True)

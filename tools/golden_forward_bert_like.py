@@ -93,7 +93,7 @@ BERT_LIKE = [
     Case("big_bird-full", "BigBirdForMaskedLM",
          bert_like(**SMALL, attention_type="original_full", use_bias=False, rescale_embeddings=True), (Variant("", lengths=(16,)),), BF16),
     Case("longformer", "LongformerForMaskedLM", roberta_like(**SMALL, attention_window=[4, 8], max_position_embeddings=22), (
-        Variant("", lengths=(14, 1, 8)), variant("one", attention_window=4), EPS, *RELU), BF16, mended=dense_maps),
+        Variant("", lengths=(14, 1, 8)), variant("one", attention_window=4), EPS, *RELU), BF16, corrected=dense_maps),
     Case("deberta", "DebertaForMaskedLM", deberta_like(max_relative_positions=-1), (
         Variant("", lengths=(10, 1)), EPS, variant("none", relative_attention=False),
         Variant("near", {"max_relative_positions": 16}, (10,))), F16, gains=EMBEDDED),

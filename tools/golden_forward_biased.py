@@ -70,20 +70,20 @@ ALIBI = [
     Case("falcon", "FalconForCausalLM", falcon_like(), (
         MAIN, variant("eps", layer_norm_epsilon=1e-2), both("base", rope_parameters=rope(500.0)),
         both("linear", rope_parameters=rope(rope_type="linear", factor=4.0)), both("alibi", alibi=True),
-        *activation("activation", "gelu_new")), F16, mended=alibi_once),
+        *activation("activation", "gelu_new")), F16, corrected=alibi_once),
     Case("falcon-sequential", "FalconForCausalLM", falcon_like(parallel_attn=False, bias=True), (
-        Variant("", old=old_spelling), both("alibi", alibi=True)), BF16, mended=alibi_once),
+        Variant("", old=old_spelling), both("alibi", alibi=True)), BF16, corrected=alibi_once),
     # Falcon RW: one key/value head per query head, sequential norms, ALiBi.
     Case("falcon-rw", "FalconForCausalLM", falcon_like(**PER_HEAD, alibi=True, bias=True), (
-        Variant("", lengths=(10, 1, LONG), old=old_spelling), both("rotary", alibi=False)), BF16, mended=alibi_once),
+        Variant("", lengths=(10, 1, LONG), old=old_spelling), both("rotary", alibi=False)), BF16, corrected=alibi_once),
     Case("falcon-per-head", "FalconForCausalLM", falcon_like(multi_query=False, ffn_hidden_size=None), (
-        Variant("", old=old_spelling), both("alibi", alibi=True)), BF16, mended=alibi_once),
+        Variant("", old=old_spelling), both("alibi", alibi=True)), BF16, corrected=alibi_once),
     # Falcon 40B: groups of heads, and two norms.
     Case("falcon-groups", "FalconForCausalLM", falcon_like(**GROUPS), (
-        MAIN, both("alibi", alibi=True), variant("flags-not-read", multi_query=False)), F16, mended=alibi_once),
+        MAIN, both("alibi", alibi=True), variant("flags-not-read", multi_query=False)), F16, corrected=alibi_once),
     Case("falcon-groups-one-norm", "FalconForCausalLM",
          falcon_like(**GROUPS, num_ln_in_parallel_attn=1, tie_word_embeddings=False), (
-             Variant("", old=old_spelling), both("alibi", alibi=True)), BF16, mended=alibi_once),
+             Variant("", old=old_spelling), both("alibi", alibi=True)), BF16, corrected=alibi_once),
     Case("falcon-groups-all", "FalconForCausalLM",
          falcon_like(**changed(GROUPS, {"num_kv_heads": ABSENT, "hidden_size": 24, "num_attention_heads": 3})), (
              Variant("", old=old_spelling),), BF16),

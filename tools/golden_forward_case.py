@@ -34,7 +34,7 @@ class Case:
     snapped: Callable[[str, np.ndarray], np.ndarray] | None = None  # Rounds a parameter's values to those that a format can represent.
     routes: bool = False  # Whether its layers have experts.
     loads_back: bool = True  # Whether transformers can still read the rewritten files with `model`.
-    mended: Callable = nullcontext  # Context that fixes errors of transformers' eager attention.
+    corrected: Callable = nullcontext  # Context that fixes errors of transformers' eager attention.
 
 
 def changed(config: dict, changes: dict) -> dict:

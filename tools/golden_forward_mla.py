@@ -105,13 +105,13 @@ LATENT = [
     Case("deepseek_v32-selects", "DeepseekV32ForCausalLM", latent(**DENSE | SELECTING), (
         selecting("", 20, 1, 5), selecting("seven", index_topk=7), selecting("one", index_topk=1),
         selecting("yarn-mscale", rope_parameters=STRETCHED), selecting("base", rope_parameters=rope(500.0))),
-         BF16, GAINS, mended=clear_choices),
+         BF16, GAINS, corrected=clear_choices),
     Case("glm_moe_dsa-selects", "GlmMoeDsaForCausalLM", latent(**DENSE | SELECTING), (
         selecting("", 16, 1), selecting("shared", indexer_types=["full", "shared", "shared"]),
         selecting("pattern", indexer_types=ABSENT, index_topk_pattern="FSF"),
         selecting("period", indexer_types=ABSENT, index_topk_freq=2),
         selecting("offset", indexer_types=ABSENT, index_topk_freq=3, index_skip_topk_offset=1),
-        selecting("seven", index_topk=7)), BF16, GAINS, mended=clear_choices),
+        selecting("seven", index_topk=7)), BF16, GAINS, corrected=clear_choices),
     Case("mistral4", "Mistral4ForCausalLM", latent(**MISTRAL4), (
         Variant("", lengths=(10, 1, 16)), EPS, EPS_ABSENT, tuned("period", original_max_position_embeddings=5), tuned("growth", llama_4_scaling_beta=0.9),
         tuned("mscale", mscale=0.8, mscale_all_dim=0.5), variant("rope-absent", rope_parameters=ABSENT),

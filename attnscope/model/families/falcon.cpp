@@ -122,11 +122,11 @@ Architecture refined_web() {
   Architecture groups = with_two_norms(one_kv_head);
   groups.keys.kv_heads = {"n_head_kv"};
   set_order(groups, kPerKvHead);
-  const ConfigCondition shared = {"multi_query", {"true"}}, beside = {"parallel_attn", {"true"}};
+  const ConfigCondition shared = {"multi_query", {"true"}}, parallel = {"parallel_attn", {"true"}};
   add_positions(family, for_config(groups, {{"n_head_kv"}}));
-  add_positions(family, for_config(one_kv_head, {shared, beside}));
+  add_positions(family, for_config(one_kv_head, {shared, parallel}));
   add_positions(family, for_config(sequential(one_kv_head), {shared}));
-  add_positions(family, for_config(per_head(one_kv_head), {beside}));
+  add_positions(family, for_config(per_head(one_kv_head), {parallel}));
   add_positions(family, sequential(per_head(one_kv_head)));
   return family;
 }
