@@ -19,7 +19,7 @@ struct AdaptedTensors {
   /// the base. The views refer to the files of both.
   std::vector<CheckpointTensor> tensors;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory;  // bytes of other views
-  bool unties_head = false;  // the LM head is no longer the embedding
+  bool unties_head = false;  // only the LM head or only the embedding changed, so they differ
 };
 
 /// `stacks`: all stacks of the base. Throws Error(format) for an incomplete adapter or an adapter

@@ -160,9 +160,10 @@ AdapterInit init_of(const AdapterConfigFile& config, std::vector<std::string>& n
                   what + " (LoftQ) needs the quantized base, which is not stored");
   }
   if (name == "lora_ga") {
-    notes.push_back(what +
-                    " (LoRA-GA) changed the base before training: the differences are right "
-                    "if BASE is that changed base");
+    notes.push_back(
+        what +
+        " (LoRA-GA) changed the base before training: results are right only if BASE is "
+        "that changed base");
     return AdapterInit::keeps_base;
   }
   const std::array kept = {"gaussian", "eva", "orthogonal", "mica"};
@@ -225,7 +226,11 @@ void read_oft(const AdapterConfigFile& config, AdapterConfig& out) {
   }
   if (config.flag("coft")) out.oft.most = config.finite("eps", 6e-5);
   if (config.flag("use_cayley_neumann", true)) {
+    constexpr std::int64_t kMostTerms = 100;
     out.oft.neumann_terms = config.whole("num_cayley_neumann_terms", 5);
+    if (*out.oft.neumann_terms > kMostTerms) {
+      config.refuse(ErrorKind::unsupported, "has more than 100 'num_cayley_neumann_terms'");
+    }
   }
 }
 

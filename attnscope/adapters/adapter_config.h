@@ -49,8 +49,8 @@ struct ModuleNames {
 
 /// How OFT makes rotations from its parameters.
 struct OftRotation {
-  double most = 0;                 // COFT: `eps`; 0: any rotation
-  std::int64_t neumann_terms = 0;  // 0: the Cayley transform itself
+  double most = 0;                                 // COFT: `eps`; 0: any rotation
+  std::optional<std::int64_t> neumann_terms = {};  // none: the Cayley transform itself
 };
 
 /// Parameters of modules of experts that can be adapted, in the order of the module.

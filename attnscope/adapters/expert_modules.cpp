@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
+#include "attnscope/model/expert_and_mixer_rules.h"
 
 namespace attnscope {
 namespace {
@@ -28,6 +30,15 @@ std::size_t depth_of(std::string& module) {
   std::size_t depth = 0;
   for (; module.ends_with(kWrapped); ++depth) module.resize(module.size() - kWrapped.size());
   return depth;
+}
+
+/// Whether transformers alternates the rows of gate and up (gpt-oss).
+bool alternates(const Model& model) {
+  const auto& layouts = model.spec().architecture.experts->tensors;
+  return std::ranges::any_of(layouts, [](const ExpertTensors& layout) {
+    return std::ranges::any_of(layout.weights,
+                               [](const WeightRule& rule) { return rule.groups == kPerRow; });
+  });
 }
 
 std::int64_t rows_of(const Model& model, std::int64_t layer, Role role) {
@@ -67,6 +78,19 @@ std::optional<ExpertParameter> expert_parameter(const BaseNames& base, const Ada
   }
   for (const Role role : out.roles) {
     if (out.model->expert_weight(out.layer, 0, role).tensor == nullptr) return std::nullopt;
+  }
+  const auto tensor_of = [&](Role role) {
+    return out.model->expert_weight(out.layer, 0, role).tensor;
+  };
+  const bool apart = tensor_of(out.roles.front()) != tensor_of(out.roles.back());
+  if (apart && alternates(*out.model)) {
+    throw Error(ErrorKind::unsupported,
+                {.file = out.model->checkpoint().main_file().string(),
+                 .tensor = tensor_of(Role::gate)->name,
+                 .problem = verbatim("the adapter changes '" + out.name +
+                                     "', whose rows alternate between gate and up, but the file "
+                                     "keeps gate and up apart"),
+                 .hint = "pass the base in the format of transformers"});
   }
   return out;
 }
@@ -110,7 +134,13 @@ MergedMatrixPtr changed_experts(const ExpertParameter& parameter, const Checkpoi
     }
   }
   // All experts in one tensor, (experts, outputs, inputs) or (experts, inputs, outputs).
-  const Weight one = model.expert_weight(parameter.layer, 0, parameter.roles.front());
+  Weight one;
+  std::int64_t first = 0;  // gate comes before up, also if each has its own tensor
+  for (const Role role : parameter.roles) {
+    one = model.expert_weight(parameter.layer, 0, role);
+    if (one.tensor == &tensor) break;
+    first += one.matrix.rows;
+  }
   const bool turned = one.matrix.col_stride != 1;
   std::vector<MergedMatrixPtr> stacked_experts;
   for (std::int64_t expert = 0; expert < count; ++expert) {
@@ -122,7 +152,7 @@ MergedMatrixPtr changed_experts(const ExpertParameter& parameter, const Checkpoi
                        .row_stride = tensor.view.stride(1),
                        .col_stride = tensor.view.stride(2),
                        .block_rows = std::max<std::int64_t>(shape[1], 1)});
-    const MergedMatrixPtr made = change(turned ? transposed(stored) : stored, expert, 0);
+    const MergedMatrixPtr made = change(turned ? transposed(stored) : stored, expert, first);
     stacked_experts.push_back(turned ? transposed(made) : made);
   }
   return stacked(std::move(stacked_experts));

@@ -121,7 +121,10 @@ MergedMatrixPtr ModuleChanges::lora(const ModuleToChange& module) const {
       std::move(base), {.b = whole_matrix(b.view), .a = whole_matrix(a.view), .scale = scale});
   const CheckpointTensor* norms = find(module.tensors, "magnitude");
   if (norms == nullptr) return out;
-  if (norms->view.element_count() != out->rows()) expect(*norms, {out->rows()});
+  // A vector, or a column or row of as many numbers.
+  const bool fits = norms->view.element_count() == out->rows() &&
+                    std::ranges::count(norms->view.shape, out->rows()) > 0;
+  if (!fits) expect(*norms, {out->rows()});
   return with_row_norms(std::move(out), as_column(norms->view));
 }
 
@@ -259,7 +262,8 @@ MergedMatrixPtr ModuleChanges::boft(const ModuleToChange& module) const {
   bool fits = shape.size() == 4 && shape[2] == shape[3] && shape[0] >= 1 && shape[2] >= 1 &&
               inputs % shape[2] == 0 && inputs / shape[2] == shape[1];
   if (fits && shape[0] > 1) {
-    fits = shape[2] % 2 == 0 && shape[0] < 60 && inputs % (shape[2] << (shape[0] - 1)) == 0;
+    fits = shape[2] % 2 == 0 && shape[0] < 60 &&
+           shape[1] % (std::int64_t{1} << (shape[0] - 1)) == 0;  // inputs = shape[1] · shape[2]
   }
   if (!fits) {
     refuse(rotation, "has shape " + shape_text(shape) + ", which does not fit the " +
@@ -275,6 +279,11 @@ bool ModuleChanges::changes_bias(const ModuleTensors& tensors) const {
 }
 
 MergedMatrixPtr ModuleChanges::bias(const ModuleToChange& module, const TensorView& base) const {
+  if (base.shape != Shape{module.weight->rows()}) {
+    refuse(*module.tensors.begin()->second,
+           "changes the bias of '" + module.of_base + "', which has shape " +
+               shape_text(base.shape) + ", expected " + shape_text({{module.weight->rows()}}));
+  }
   const MergedMatrixPtr own = stored_matrix(as_column(base));
   if (const CheckpointTensor* factors = find(module.tensors, "factors")) {
     return transposed(with_scaled_rows(own, as_column(factors->view)));

@@ -240,8 +240,7 @@ MergedMatrixPtr with_oft(MergedMatrixPtr base, TensorMatrix upper, std::int64_t 
       if (options.most > 0) {
         limit_norm(skew, options.most / std::sqrt(static_cast<double>(upper.rows)));
       }
-      Square block =
-          options.neumann_terms > 0 ? neumann(skew, options.neumann_terms) : cayley(skew);
+      Square block = options.neumann_terms ? neumann(skew, *options.neumann_terms) : cayley(skew);
       factor.blocks.push_back(transposes ? transpose_of(block) : std::move(block));
     }
     std::vector<RotationFactor> factors;

@@ -66,6 +66,7 @@ TEST(DamagedAdapter, NamesTheTensor) {
       {boft, {of_query("boft_R", {1, 2, 4, 4})}, "boft_s' is missing"},
       {boft, {of_query("boft_R", {1, 3, 4, 4}), of_query("boft_s", {8, 1})}, "[1, 3, 4, 4]"},
       {boft, {of_query("boft_R", {4, 2, 4, 4}), of_query("boft_s", {8, 1})}, "[4, 2, 4, 4]"},
+      {boft, {of_query("boft_R", {59, 4, 2, 2}), of_query("boft_s", {8, 1})}, "[59, 4, 2, 2]"},
       {oft, {of_query("oft_R.weight", {2, 5})}, "[2, 5]"},
       {oft, {of_query("oft_R.weight", {3, 6})}, "[3, 6]"},
       {vera, {of_query("vera_lambda_b", {8}), of_query("vera_lambda_d", {2})}, "base_model.vera_A"},
