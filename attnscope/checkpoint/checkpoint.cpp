@@ -312,7 +312,7 @@ void Checkpoint::leave_out_prefix(const std::string& prefix) {
   }
   warnings_.push_back(
       {.file = main_file_.string(),
-       .problem = verbatim("'" + prefix + "' in front of tensor names is ignored")});
+       .problem = verbatim("the prefix '" + prefix + "' of tensor names is ignored")});
 }
 
 const CheckpointTensor* Checkpoint::find(std::string_view name) const {

@@ -59,15 +59,15 @@ class Checkpoint {
   /// Replaces the text of the config.json that describes the model.
   void use_config(std::string text);
 
-  /// Adds the files of a PEFT adapter after the own files, and bytes, for tensors that refer to
-  /// them.
+  /// Appends the files of a PEFT adapter to files(), and keeps `memory` alive, because tensors may
+  /// refer to both.
   void take_files(Checkpoint adapter,
                   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory);
 
   /// The folder of an adapter whose files were added.
   const std::optional<CheckpointFolder>& adapter_folder() const { return adapter_folder_; }
 
-  /// Leaves out these letters in front of tensor names, with a warning. Other names stay. Throws
+  /// Removes the prefix from tensor names, with a warning. Names without it stay. Throws
   /// Error(format) if two tensors get the same name. An empty prefix changes nothing.
   void leave_out_prefix(const std::string& prefix);
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "attnscope/base/checked_arithmetic.h"
 #include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/checkpoint/pytorch/zip.h"
 
 namespace attnscope {
@@ -67,8 +67,9 @@ Shape fortran_strides(const Shape& shape) {
 
 /// Returns nothing, with a note, for element types that are not decoded.
 std::optional<TensorView> array_view(std::span<const std::byte> npy, const FileLocation& where,
-                                     const std::string& name, FileContents& contents) {
-  ByteReader in(npy, where, "the array");
+                                     const std::string& name, const NeedBytes& need,
+                                     FileContents& contents) {
+  ByteReader in(npy, where, "the array", need);
   if (in.take_text(kNpyMagic.size()) != kNpyMagic) refuse(where, "is not a .npy file");
   const auto version = in.take_number<std::uint8_t>();
   in.take_number<std::uint8_t>();
@@ -119,8 +120,10 @@ FileContents parse_npz(std::span<const std::byte> archive, std::string_view name
     if (!path.ends_with(kNpyEnding)) continue;
     const FileLocation where = {file, "entry '" + path + "'"};
     std::span<const std::byte> npy = packed_bytes(archive, path, entry, {file}, need);
-    if (need) need(npy);
+    NeedBytes need_of_array = need;
     if (entry.deflated) {
+      if (need) need(npy);
+      need_of_array = {};
       if (entry.bytes > kMaxInflated - inflated) {
         refuse(where, "the archive unpacks to more than 1 GiB", "save it with numpy.savez");
       }
@@ -130,7 +133,8 @@ FileContents parse_npz(std::span<const std::byte> archive, std::string_view name
       npy = *contents.memory.back();
     }
     const std::string tensor = path.substr(0, path.size() - kNpyEnding.size());
-    if (auto view = array_view(npy, where, tensor, contents)) {
+    if (first_broken_utf8(tensor)) refuse({file}, "the name of an array is not UTF-8");
+    if (auto view = array_view(npy, where, tensor, need_of_array, contents)) {
       contents.tensors.push_back({tensor, *std::move(view)});
     }
   }

@@ -15,7 +15,8 @@
 namespace attnscope {
 namespace {
 
-constexpr std::size_t kMaxInitializers = 1'000'000, kMaxOnnxAxes = 16;
+constexpr std::size_t kMaxInitializers = 100'000, kMaxOnnxAxes = 16;
+constexpr std::int64_t kOnnxFloat = 1;
 constexpr std::string_view kFolded = "onnx::", kMatMul = "/MatMul";
 
 // Field numbers.
@@ -35,13 +36,15 @@ struct OnnxType {
   std::int64_t number;
   DType dtype;
 };
-constexpr std::array kOnnxTypes = {
-    OnnxType{1, DType::f32},      OnnxType{2, DType::u8},          OnnxType{3, DType::i8},
-    OnnxType{4, DType::u16},      OnnxType{5, DType::i16},         OnnxType{6, DType::i32},
-    OnnxType{7, DType::i64},      OnnxType{9, DType::boolean},     OnnxType{10, DType::f16},
-    OnnxType{11, DType::f64},     OnnxType{12, DType::u32},        OnnxType{13, DType::u64},
-    OnnxType{16, DType::bf16},    OnnxType{17, DType::f8_e4m3},    OnnxType{18, DType::f8_e4m3fnuz},
-    OnnxType{19, DType::f8_e5m2}, OnnxType{20, DType::f8_e5m2fnuz}};
+constexpr std::array kOnnxTypes = {OnnxType{kOnnxFloat, DType::f32}, OnnxType{2, DType::u8},
+                                   OnnxType{3, DType::i8},           OnnxType{4, DType::u16},
+                                   OnnxType{5, DType::i16},          OnnxType{6, DType::i32},
+                                   OnnxType{7, DType::i64},          OnnxType{9, DType::boolean},
+                                   OnnxType{10, DType::f16},         OnnxType{11, DType::f64},
+                                   OnnxType{12, DType::u32},         OnnxType{13, DType::u64},
+                                   OnnxType{16, DType::bf16},        OnnxType{17, DType::f8_e4m3},
+                                   OnnxType{18, DType::f8_e4m3fnuz}, OnnxType{19, DType::f8_e5m2},
+                                   OnnxType{20, DType::f8_e5m2fnuz}};
 
 class OnnxReader {
  public:
@@ -81,6 +84,10 @@ class OnnxReader {
     std::vector<std::string_view> inputs;
     while (const auto field = in.next()) {
       if (!field->is_bytes) continue;
+      // Attributes may contain whole tensors.
+      const bool is_text = field->number == node_input || field->number == node_name ||
+                           field->number == node_operation;
+      if (!is_text) continue;
       if (need_) need_(field->bytes);
       if (field->number == node_input) inputs.push_back(field->text());
       if (field->number == node_name) name = field->text();
@@ -96,20 +103,20 @@ class OnnxReader {
     Shape shape;
     std::int64_t type = 0;
     std::string name;
-    std::span<const std::byte> values;
+    std::span<const std::byte> values, floats;
     bool external = false;
     while (const auto field = in.next()) {
       switch (field->number) {
         case dims:
           if (need_ && field->is_bytes) need_(field->bytes);
-          append_integers(*field, where_, shape);
+          append_integers(*field, where_, kMaxOnnxAxes, shape);
           break;
         case data_type: type = field->integer(); break;
         case tensor_name:
           if (need_) need_(field->bytes);
           name = field->text();
           break;
-        case float_data:
+        case float_data: floats = field->bytes; break;
         case raw_data: values = field->bytes; break;
         case data_location: external = field->value == 1; break;
         default: break;
@@ -123,12 +130,13 @@ class OnnxReader {
                    .problem = "its values are in another file, which is not supported",
                    .hint = "save the model in one file: onnx.save(onnx.load(PATH), OTHER)"});
     }
+    if (type == kOnnxFloat && values.empty()) values = floats;
     add(std::move(name), std::move(shape), type, values);
   }
 
   void add(std::string name, Shape shape, std::int64_t type, std::span<const std::byte> values) {
-    if (contents_.tensors.size() == kMaxInitializers) {
-      refuse(where_, "the graph has more than 1000000 initializers");
+    if (++initializers_ > kMaxInitializers) {
+      refuse(where_, "the graph has more than 100000 initializers");
     }
     const auto known = std::find_if(kOnnxTypes.begin(), kOnnxTypes.end(),
                                     [&](const OnnxType& each) { return each.number == type; });
@@ -136,14 +144,14 @@ class OnnxReader {
     // Numbers in lists other than raw bytes are constants of the program, not weights.
     if (values.empty()) return skip(name, "it has no raw values");
     std::uint64_t bytes = static_cast<std::uint64_t>(dtype_info(known->dtype).bits) / 8;
-    bool fits = shape.size() <= kMaxOnnxAxes;
+    bool fits = true;
     for (const std::int64_t size : shape) {
       fits = fits && size > 0 && bytes <= values.size() / static_cast<std::uint64_t>(size);
       if (fits) bytes *= static_cast<std::uint64_t>(size);
     }
     if (!fits || bytes != values.size()) {
       refuse({where_.file, "initializer '" + verbatim(name) + "'"},
-             "has another number of bytes than its shape");
+             "its number of bytes does not match its shape");
     }
     contents_.tensors.push_back(
         {std::move(name), {.dtype = known->dtype, .shape = std::move(shape), .bytes = values}});
@@ -181,6 +189,7 @@ class OnnxReader {
   FileLocation where_;
   const NeedBytes& need_;
   FileContents contents_;
+  std::size_t initializers_ = 0;                        // also those that are skipped
   std::map<std::string_view, std::string_view> users_;  // of folded weights: the node's name
 };
 

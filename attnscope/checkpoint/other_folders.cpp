@@ -70,7 +70,7 @@ void refuse_other_contents(const CheckpointFolder& folder) {
                name == "saved_model.pb";
       })) {
     refuse_as("contains a TensorFlow checkpoint, which is not supported",
-              "convert it with transformers: from_pretrained(…, from_tf=True) of version 4");
+              "convert it with transformers 4: from_pretrained(…, from_tf=True)");
   }
 }
 

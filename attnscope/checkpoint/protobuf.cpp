@@ -43,9 +43,15 @@ std::optional<ProtobufField> ProtobufReader::next() {
   return field;
 }
 
-void append_integers(const ProtobufField& field, const FileLocation& where,
+void append_integers(const ProtobufField& field, const FileLocation& where, std::size_t most,
                      std::vector<std::int64_t>& out) {
-  if (!field.is_bytes) return out.push_back(field.integer());
+  const auto append = [&](std::int64_t number) {
+    if (out.size() == most) {
+      refuse(where, "a list has more than " + counted(std::ssize(out), "number"));
+    }
+    out.push_back(number);
+  };
+  if (!field.is_bytes) return append(field.integer());
   std::uint64_t value = 0;
   int bits = 0;
   for (const std::byte byte : field.bytes) {
@@ -53,7 +59,7 @@ void append_integers(const ProtobufField& field, const FileLocation& where,
     value |= (static_cast<std::uint64_t>(byte) & 0x7f) << bits;
     bits += 7;
     if ((byte & std::byte{0x80}) != std::byte{0}) continue;
-    out.push_back(static_cast<std::int64_t>(value));
+    append(static_cast<std::int64_t>(value));
     value = 0;
     bits = 0;
   }

@@ -44,7 +44,7 @@ class ProtobufReader {
 };
 
 /// Appends the numbers of a field that is one number or a packed list of them.
-void append_integers(const ProtobufField& field, const FileLocation& where,
+void append_integers(const ProtobufField& field, const FileLocation& where, std::size_t most,
                      std::vector<std::int64_t>& out);
 
 }  // namespace attnscope

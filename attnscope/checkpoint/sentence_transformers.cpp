@@ -6,6 +6,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
 #include "attnscope/checkpoint/checkpoint_folder.h"
+#include "attnscope/checkpoint/weight_files.h"
 
 namespace attnscope {
 
@@ -15,12 +16,6 @@ namespace {
 
 constexpr const char* kModules = "modules.json";
 constexpr std::uint64_t kMaxModulesBytes = 1'000'000;
-
-/// A plain name: files from outside must not lead to other folders.
-bool is_plain_name(const std::string& name) {
-  return name != "." && name != ".." && name.find('/') == std::string::npos &&
-         name.find('\\') == std::string::npos;
-}
 
 }  // namespace
 
@@ -42,7 +37,7 @@ fs::path transformer_folder(const fs::path& folder) {
     if (!text("type").ends_with(".Transformer")) continue;
     const std::string path = text("path");
     if (path.empty()) return folder;
-    if (!is_plain_name(path)) {
+    if (!is_plain_file_name(path)) {
       refuse("names the folder '" + verbatim(path) +
              "' of a module, expected a name in this folder");
     }

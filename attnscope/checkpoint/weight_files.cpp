@@ -260,12 +260,6 @@ const FileFormat& format_of(const MappedFile& file) {
 
 namespace {
 
-/// Shards are in the folder of their index. A name that could point elsewhere is rejected.
-bool is_plain_file_name(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." &&
-         name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
-}
-
 [[noreturn]] void refuse_index(std::string_view file, std::string problem) {
   throw Error(ErrorKind::format, {.file = std::string(file), .problem = std::move(problem)});
 }
@@ -283,6 +277,11 @@ std::optional<std::string> weights_among(const fs::path& folder,
 }
 
 }  // namespace
+
+bool is_plain_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+}
 
 std::map<std::string, std::string> parse_shard_index(std::string_view text,
                                                      std::string_view where) {
@@ -309,7 +308,7 @@ std::map<std::string, std::string> parse_shard_index(std::string_view text,
 std::span<const std::string_view> companion_files() { return kCompanions; }
 
 std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::string& weights) {
-  if (!is_index(weights)) return later_parts(folder, weights);
+  if (!is_index(weights)) return {};
   const auto shard_of =
       parse_shard_index(folder.read_text(weights, kMaxIndexBytes), folder.place_of(weights));
   std::set<std::string> shards;
@@ -323,9 +322,11 @@ std::vector<fs::path> paths_of(const Checkpoint& checkpoint) {
   if (const auto& adapter = checkpoint.adapter_folder(); adapter && !adapter->is_remote()) {
     paths.push_back(adapter->path() / "adapter_config.json");
   }
+  for (const MappedFile& file : checkpoint.files()) {
+    if (!file.is_remote()) paths.push_back(file.path());
+  }
   if (folder.is_remote()) return paths;
   paths.push_back(checkpoint.main_file());
-  for (const MappedFile& file : checkpoint.files()) paths.push_back(file.path());
   for (const std::string& shard : shards_of(folder, checkpoint.main_file().filename().string())) {
     paths.push_back(folder.path() / shard);
   }

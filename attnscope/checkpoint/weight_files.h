@@ -58,6 +58,10 @@ bool is_later_part(std::string_view tensor);
 
 // model.safetensors.index.json: which shard contains which tensor.
 
+/// Whether the text names a file or folder next to the file that contains it, and cannot point
+/// elsewhere.
+bool is_plain_file_name(std::string_view name);
+
 /// The maximum size of an index.
 inline constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
 
@@ -65,7 +69,7 @@ inline constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
 /// Error(format) for anything else, including paths out of the folder.
 std::map<std::string, std::string> parse_shard_index(std::string_view text, std::string_view where);
 
-/// Returns the shards that an index in the folder lists, or the later parts of a consolidated file.
+/// Returns the shards that an index in the folder lists; nothing for other files.
 std::vector<std::string> shards_of(const CheckpointFolder& folder, const std::string& weights);
 
 }  // namespace attnscope

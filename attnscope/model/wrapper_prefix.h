@@ -9,10 +9,10 @@
 
 namespace attnscope {
 
-/// Returns what all names of the model's tensors have in front: "model." in checkpoints of
-/// Lightning, "transformer." in some classifiers of transformers. Empty if the names are those that
-/// a spec describes, or if nothing in front of them makes them so. Throws Error(format) if the file
-/// contains several such models.
+/// Returns the prefix of all names of the model's tensors: "model." in checkpoints of Lightning,
+/// "transformer." in some classifiers of transformers. Empty if the names are those that a spec
+/// describes, or if no prefix leads to such names. Throws Error(format) if the file contains
+/// several such models.
 std::string wrapper_prefix(const Checkpoint& checkpoint, std::span<const ModelSpec> specs);
 
 /// Whether the files contain any projection of the model or stack.

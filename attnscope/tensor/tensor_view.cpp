@@ -1,11 +1,18 @@
 #include "attnscope/tensor/tensor_view.h"
 
+#include <algorithm>
+#include <array>
+
 namespace attnscope {
 
 void ValueSource::decode_float64(std::int64_t first_row, std::int64_t first_col,
                                  MatrixView<double> out) const {
-  Matrix<float> values(out.rows, out.cols);
-  decode(first_row, first_col, values.view());
+  std::array<float, 512> line;  // most callers read at most as many values
+  const bool fits = out.rows * out.cols <= std::ssize(line);
+  Matrix<float> all(fits ? 0 : out.rows, fits ? 0 : out.cols);
+  const MatrixView<float> values =
+      fits ? MatrixView<float>{line.data(), out.rows, out.cols, out.cols, 1} : all.view();
+  decode(first_row, first_col, values);
   for (std::int64_t row = 0; row < out.rows; ++row) {
     std::copy_n(&values(row, 0), out.cols, &out(row, 0));
   }

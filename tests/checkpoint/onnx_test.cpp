@@ -9,6 +9,7 @@
 #include <string>
 
 #include "attnscope/base/error.h"
+#include "tests/support/expect_error.h"
 
 namespace attnscope {
 namespace {
@@ -50,6 +51,15 @@ TEST(Onnx, RefusesValuesThatDoNotFit) {
   EXPECT_THROW(parsed_onnx(onnx_model("w", 24, onnx_number(1, 127))), Error);
   EXPECT_THROW(parsed_onnx(onnx_model("w", 24, onnx_number(14, 1))), Error);  // in another file
   EXPECT_THROW(parsed_onnx(""), Error);
+}
+
+TEST(Onnx, LimitsAxes) {
+  std::string sizes;
+  for (int axis = 2; axis < 16; ++axis) sizes += onnx_number(1, 1);
+  EXPECT_EQ(parsed_onnx(onnx_model("w", 24, sizes)).tensors[0].view.shape.size(), 16u);
+  EXPECT_ERROR_SAYING(ErrorKind::format,
+                      parsed_onnx(onnx_model("w", 24, sizes + onnx_number(1, 1))),
+                      "a list has more than 16 numbers");
 }
 
 TEST(Onnx, EveryTruncationAndChangeIsReadOrRefused) {

@@ -46,7 +46,7 @@ TEST(CliWrapperPrefix, ModelsInsideModulesAreTheSame) {
       if (data.starts_with("stacks")) continue;
       EXPECT_EQ(rows_of(predict + Words{folder}), rows_of(predict + Words{data_path(data)}));
       EXPECT_TRUE(contains(run_attnscope({"info", folder}).err,
-                           "'" + prefix + "' in front of tensor names is ignored"));
+                           "the prefix '" + prefix + "' of tensor names is ignored"));
     }
   }
 }

@@ -16,9 +16,9 @@ using nlohmann::json;
 
 constexpr const char* kParams = "params.json";
 
-const ModuleNames& consolidated_modules() {
+const ModuleRenames& consolidated_modules() {
   static const std::string layer = "model.layers.{layer}.";
-  static const ModuleNames modules = {
+  static const ModuleRenames modules = {
       {"tok_embeddings", "model.embed_tokens"},
       {"norm", "model.norm"},
       {"output", "lm_head"},

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kMaxSettingsBytes = 10'000'000;
-constexpr std::int64_t kMaxForeignSize = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxForeignSize = std::int64_t{1} << 31;
 constexpr std::array<ReadForeign, 5> kReaders = {read_nanogpt, read_whisper_pt, read_consolidated,
                                                  read_open_clip, read_timm_vit};
 
@@ -49,7 +49,7 @@ void adopt_foreign_checkpoint(Checkpoint& checkpoint) {
   }
 }
 
-std::optional<std::string> renamed(std::string_view name, const ModuleNames& modules) {
+std::optional<std::string> renamed(std::string_view name, const ModuleRenames& modules) {
   const std::size_t dot = name.rfind('.');
   const std::string_view ending = dot == std::string_view::npos ? "" : name.substr(dot);
   const bool is_parameter = ending == ".weight" || ending == ".bias";

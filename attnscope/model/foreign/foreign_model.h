@@ -38,11 +38,11 @@ std::optional<ForeignModel> read_timm_vit(const Checkpoint& checkpoint,
 // Building blocks.
 
 /// Names of modules, here and in transformers; `{layer}` stands for a number.
-using ModuleNames = std::vector<std::pair<std::string, std::string>>;
+using ModuleRenames = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the tensor's name in transformers: that of its module, then "weight" or "bias". Nothing
 /// for a module that is not listed.
-std::optional<std::string> renamed(std::string_view name, const ModuleNames& modules);
+std::optional<std::string> renamed(std::string_view name, const ModuleRenames& modules);
 
 /// The number of layers, from a pattern of a tensor's name.
 std::int64_t count_layers(const Checkpoint& checkpoint, std::string_view pattern);

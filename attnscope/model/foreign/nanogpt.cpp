@@ -15,17 +15,17 @@ std::optional<ForeignModel> read_nanogpt(const Checkpoint& checkpoint,
   }
   const nlohmann::json& args = *found;
   const std::string place = checkpoint.main_file().string();
-  const ModuleNames modules = {{"transformer.wte", "wte"},
-                               {"transformer.wpe", "wpe"},
-                               {"transformer.ln_f", "ln_f"},
-                               {"lm_head", "lm_head"},
-                               {"transformer.h.{layer}.ln_1", ""},
-                               {"transformer.h.{layer}.ln_2", ""},
-                               {"transformer.h.{layer}.attn", ""},  // the causal mask
-                               {"transformer.h.{layer}.attn.c_attn", ""},
-                               {"transformer.h.{layer}.attn.c_proj", ""},
-                               {"transformer.h.{layer}.mlp.c_fc", ""},
-                               {"transformer.h.{layer}.mlp.c_proj", ""}};
+  const ModuleRenames modules = {{"transformer.wte", "wte"},
+                                 {"transformer.wpe", "wpe"},
+                                 {"transformer.ln_f", "ln_f"},
+                                 {"lm_head", "lm_head"},
+                                 {"transformer.h.{layer}.ln_1", ""},
+                                 {"transformer.h.{layer}.ln_2", ""},
+                                 {"transformer.h.{layer}.attn", ""},  // the causal mask
+                                 {"transformer.h.{layer}.attn.c_attn", ""},
+                                 {"transformer.h.{layer}.attn.c_proj", ""},
+                                 {"transformer.h.{layer}.mlp.c_fc", ""},
+                                 {"transformer.h.{layer}.mlp.c_proj", ""}};
   ForeignModel out;
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     if (!renamed(tensor.name, modules)) refuse_foreign(checkpoint, tensor.name, "nanoGPT");

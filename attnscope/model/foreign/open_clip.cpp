@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr const char* kOpenClipConfig = "open_clip_config.json";
 
-void add_tower(ModuleNames& modules, const std::string& from, const std::string& to) {
+void add_tower(ModuleRenames& modules, const std::string& from, const std::string& to) {
   modules.push_back({from + "ln_1", to + "layer_norm1"});
   modules.push_back({from + "ln_2", to + "layer_norm2"});
   modules.push_back({from + "attn.out_proj", to + "self_attn.out_proj"});
@@ -60,7 +60,7 @@ std::optional<ForeignModel> read_open_clip(const Checkpoint& checkpoint, const j
   refuse_variants(vision, {"layers", "width", "head_width", "patch_size", "image_size"}, place);
   refuse_variants(text, {"layers", "width", "heads", "context_length", "vocab_size"}, place);
 
-  ModuleNames modules = {
+  ModuleRenames modules = {
       {"visual.conv1", "vision_model.embeddings.patch_embedding"},
       {"visual.class_embedding", "vision_model.embeddings.class_embedding"},
       {"visual.positional_embedding", "vision_model.embeddings.position_embedding.weight"},

@@ -32,17 +32,17 @@ std::optional<ForeignModel> read_timm_vit(const Checkpoint& checkpoint, const nl
     return std::nullopt;
   }
   const std::string layer = "vit.encoder.layer.{layer}.";
-  const ModuleNames modules = {{"cls_token", "vit.embeddings.cls_token"},
-                               {"pos_embed", "vit.embeddings.position_embeddings"},
-                               {"patch_embed.proj", "vit.embeddings.patch_embeddings.projection"},
-                               {"blocks.{layer}.norm1", layer + "layernorm_before"},
-                               {"blocks.{layer}.norm2", layer + "layernorm_after"},
-                               {"blocks.{layer}.attn.qkv", layer + "attention.attention."},
-                               {"blocks.{layer}.attn.proj", layer + "attention.output.dense"},
-                               {"blocks.{layer}.mlp.fc1", layer + "intermediate.dense"},
-                               {"blocks.{layer}.mlp.fc2", layer + "output.dense"},
-                               {"norm", "vit.layernorm"},
-                               {"head", "classifier"}};
+  const ModuleRenames modules = {{"cls_token", "vit.embeddings.cls_token"},
+                                 {"pos_embed", "vit.embeddings.position_embeddings"},
+                                 {"patch_embed.proj", "vit.embeddings.patch_embeddings.projection"},
+                                 {"blocks.{layer}.norm1", layer + "layernorm_before"},
+                                 {"blocks.{layer}.norm2", layer + "layernorm_after"},
+                                 {"blocks.{layer}.attn.qkv", layer + "attention.attention."},
+                                 {"blocks.{layer}.attn.proj", layer + "attention.output.dense"},
+                                 {"blocks.{layer}.mlp.fc1", layer + "intermediate.dense"},
+                                 {"blocks.{layer}.mlp.fc2", layer + "output.dense"},
+                                 {"norm", "vit.layernorm"},
+                                 {"head", "classifier"}};
   ForeignModel out;
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     // Layer scales, registers, norms of queries and others change what the model computes.
@@ -74,8 +74,19 @@ std::optional<ForeignModel> read_timm_vit(const Checkpoint& checkpoint, const nl
   if (args.is_object() && args.contains("num_heads")) {
     heads = size_in(args, "num_heads", checkpoint.folder().place_of("config.json"));
   }
-  const auto side = static_cast<std::int64_t>(std::llround(std::sqrt(rows[1] - 1)));
-  if (!heads || side * side != rows[1] - 1) {
+  constexpr std::int64_t kMostPatches = 1'000'000;
+  const std::int64_t count = rows[1] - 1;  // without the class token
+  const auto side = count < 1 || count > kMostPatches
+                        ? 0
+                        : static_cast<std::int64_t>(std::llround(std::sqrt(count)));
+  if (side == 0 || side * side != count) {
+    throw Error(
+        ErrorKind::unsupported,
+        {.file = checkpoint.main_file().string(),
+         .problem = "is a ViT of timm whose " + std::to_string(count) + " patches are not a square",
+         .hint = "describe it with {layout} FILE.json"});
+  }
+  if (!heads) {
     throw Error(ErrorKind::unsupported,
                 {.file = checkpoint.main_file().string(),
                  .problem = "is a ViT of timm, but its file does not contain the number of heads",

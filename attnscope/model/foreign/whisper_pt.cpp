@@ -7,7 +7,7 @@ namespace attnscope {
 namespace {
 
 /// Of both stacks.
-void add_stack(ModuleNames& modules, const std::string& stack) {
+void add_stack(ModuleRenames& modules, const std::string& stack) {
   const std::string from = stack + ".blocks.{layer}.", to = "model." + stack + ".layers.{layer}.";
   const auto add_attention = [&](const std::string& own, const std::string& named) {
     modules.push_back({from + own + ".query", to + named + ".q_proj"});
@@ -32,11 +32,11 @@ std::optional<ForeignModel> read_whisper_pt(const Checkpoint& checkpoint,
   const auto found = settings.find("dims");
   if (found == settings.end() || !found->is_object()) return std::nullopt;
   if (checkpoint.find("encoder.blocks.0.attn.query.weight") == nullptr) return std::nullopt;
-  ModuleNames modules = {{"encoder.conv1", "model.encoder.conv1"},
-                         {"encoder.conv2", "model.encoder.conv2"},
-                         {"encoder.ln_post", "model.encoder.layer_norm"},
-                         {"decoder.ln", "model.decoder.layer_norm"},
-                         {"decoder.token_embedding", "model.decoder.embed_tokens"}};
+  ModuleRenames modules = {{"encoder.conv1", "model.encoder.conv1"},
+                           {"encoder.conv2", "model.encoder.conv2"},
+                           {"encoder.ln_post", "model.encoder.layer_norm"},
+                           {"decoder.ln", "model.decoder.layer_norm"},
+                           {"decoder.token_embedding", "model.decoder.embed_tokens"}};
   add_stack(modules, "encoder");
   add_stack(modules, "decoder");
   ForeignModel out;
