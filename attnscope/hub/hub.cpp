@@ -75,6 +75,7 @@ ModelFiles model_files(const HubModelId& id, std::span<const HubFile> files) {
     return out;
   }
   for (std::string& part : parts_of(out.weights)) out.needed.push_back(std::move(part));
+  for (std::string& part : later_parts(folder, out.weights)) out.needed.push_back(std::move(part));
   return out;
 }
 

@@ -251,6 +251,14 @@ TEST_F(HubDownload, StopsAtOnce) {
   EXPECT_LT(run.seconds, 1);
 }
 
+TEST_F(HubDownload, FetchesAllPartsOfConsolidatedWeights) {
+  hub.offer("org/parts", "foreign/consolidated-2");
+  output_of({"info", "org/parts"}, hub.options());
+  const Words files = files_in(hub.cached("org/parts") / "snapshots" /
+                               read_file(hub.cached("org/parts") / "refs" / "main"));
+  EXPECT_EQ(files, (Words{"consolidated.00.pth", "consolidated.01.pth", "params.json"}));
+}
+
 TEST_F(HubDownload, WritesFilesIntoSnapshotsIfLinksAreDisabled) {
   RunOptions options = hub.options();
   options.environment["HF_HUB_DISABLE_SYMLINKS"] = "1";
