@@ -301,6 +301,15 @@ constexpr std::array kClassOfModel = {std::pair{"gemma", "Gemma"},
                                       std::pair{"albert", "Albert"},
                                       std::pair{"deberta-v2", "DebertaV2"}};
 
+[[noreturn]] void refuse_class(const std::string& place, const std::string& file,
+                               const std::string& of) {
+  throw Error(ErrorKind::unsupported,
+              {.file = place,
+               .problem = verbatim(file + " of " + of + " is not supported"),
+               .hint = "convert it with AutoTokenizer.from_pretrained(…).save_pretrained(…), which "
+                       "writes a tokenizer.json"});
+}
+
 std::string model_type_of(const CheckpointFolder& folder) {
   constexpr std::uint64_t kMaxConfigBytes = 10'000'000;
   if (!folder.has("config.json")) return "";
@@ -327,14 +336,22 @@ const TokenizerClass& class_of(const CheckpointFolder& folder, const SentencePie
     if (known.name == name && known.model_type == model.model_type) return known;
   }
   const std::string kind = model.model_type == pairs ? "BPE" : "unigram";
-  throw Error(ErrorKind::unsupported,
-              {.file = place,
-               .problem = verbatim("a SentencePiece " + kind + " model of " +
-                                   (name.empty() ? "an unnamed tokenizer class"
-                                                 : "tokenizer class '" + name + "'") +
-                                   " is not supported"),
-               .hint = "convert it with AutoTokenizer.from_pretrained(…).save_pretrained(…), which "
-                       "writes a tokenizer.json"});
+  refuse_class(place, "a SentencePiece " + kind + " model",
+               name.empty() ? "an unnamed tokenizer class" : "tokenizer class '" + name + "'");
+}
+
+/// Tiktoken files do not contain the pattern that splits words. Llama 3's is used for the files of
+/// Meta, which have no config, and for those that transformers converted.
+void check_is_of_llama3(const CheckpointFolder& folder, const TokenizerConfig& config,
+                        const std::string& place) {
+  constexpr std::array<std::string_view, 3> kClassesOfAnyModel = {
+      "PreTrainedTokenizerFast", "PreTrainedTokenizer", "TokenizersBackend"};
+  const std::string name = config.tokenizer_class.value_or("");
+  const std::string type = model_type_of(folder);
+  const bool known_class = name.empty() || std::ranges::count(kClassesOfAnyModel, name) > 0;
+  const bool known_model = type.empty() || type.starts_with("llama") || type.starts_with("mllama");
+  if (!known_class) refuse_class(place, "a tiktoken file", "tokenizer class '" + name + "'");
+  if (!known_model) refuse_class(place, "a tiktoken file", "model type '" + type + "'");
 }
 
 /// Tokens that are matched before anything else, by id. Those that the model lacks get the ids
@@ -376,7 +393,10 @@ std::string vocabulary_file_json(const CheckpointFolder& folder, const std::stri
                                  const TokenizerConfig& config) {
   const std::string place = folder.place_of(name);
   const std::string file = folder.read_text(name, kTokenizerLimitBytes);
-  if (is_tiktoken(file)) return tiktoken_json(file, place, config);
+  if (is_tiktoken(file)) {
+    check_is_of_llama3(folder, config, place);
+    return tiktoken_json(file, place, config);
+  }
   const SentencePieceModel model = read_model(std::as_bytes(std::span(file)), {place});
   Conversion found = class_of(folder, model, config, place).convert(model, config);
   json ids = json::object();

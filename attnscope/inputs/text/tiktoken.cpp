@@ -69,6 +69,7 @@ std::string byte_letters(std::string_view bytes) {
   return out;
 }
 
+/// The tokens in the order of their ranks, which are their ids.
 std::vector<RankedToken> read_tokens(std::string_view text, const std::string& file) {
   std::vector<RankedToken> tokens;
   std::size_t number = 0;
@@ -85,19 +86,24 @@ std::vector<RankedToken> read_tokens(std::string_view text, const std::string& f
     }
     tokens.push_back(*std::move(token));
   }
+  std::stable_sort(tokens.begin(), tokens.end(),
+                   [](const RankedToken& a, const RankedToken& b) { return a.rank < b.rank; });
+  for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
+    if (tokens[rank].rank == static_cast<std::int64_t>(rank)) continue;
+    throw Error(ErrorKind::format,
+                {.file = file,
+                 .problem = "the ranks of its " + counted(std::ssize(tokens), "token") +
+                            " are not 0, 1, 2, …"});
+  }
   return tokens;
 }
 
 /// Returns every pair of tokens that forms a token, in the order of the ranks.
 json merges_by_rank(const std::vector<RankedToken>& tokens,
                     const std::map<std::string_view, std::int64_t>& ranks) {
-  std::vector<const RankedToken*> sorted;
-  for (const RankedToken& token : tokens) sorted.push_back(&token);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const RankedToken* a, const RankedToken* b) { return a->rank < b->rank; });
   json merges = json::array();
-  for (const RankedToken* token : sorted) {
-    const std::string_view whole = token->bytes;
+  for (const RankedToken& token : tokens) {
+    const std::string_view whole = token.bytes;
     if (whole.size() > kLongestToken) continue;
     std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, std::size_t>> own;
     for (std::size_t at = 1; at < whole.size(); ++at) {
@@ -161,7 +167,12 @@ std::string tiktoken_json(std::string_view text, const std::string& file,
   std::map<std::string_view, std::int64_t> ranks;
   json ids = json::object();
   for (const RankedToken& token : tokens) {
-    ranks.emplace(token.bytes, token.rank);
+    if (!ranks.emplace(token.bytes, token.rank).second) {
+      throw Error(ErrorKind::format,
+                  {.file = file,
+                   .problem = "ranks " + std::to_string(ranks.at(token.bytes)) + " and " +
+                              std::to_string(token.rank) + " are the same token"});
+    }
     ids[byte_letters(token.bytes)] = token.rank;
   }
   json model = pair_model(ids, merges_by_rank(tokens, ranks));

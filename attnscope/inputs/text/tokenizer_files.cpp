@@ -21,7 +21,7 @@ std::optional<TokenizerFiles> find_tokenizer_files(const CheckpointFolder& folde
   const std::optional<std::string> vocabulary = find_vocabulary_file(folder);
   if (!whole && !byte_level && !vocabulary && !folder.has("vocab.txt")) return std::nullopt;
 
-  const TokenizerConfig config = read_tokenizer_config(folder);
+  const TokenizerConfig config = read_tokenizer_config(folder, vocabulary && !whole && !byte_level);
   TokenizerFiles out{.special = config.special, .gives_types = config.gives_types};
   if (whole) {
     out.file = folder.place_of("tokenizer.json");
@@ -129,8 +129,9 @@ std::map<std::int64_t, std::string> added_tokens_of(const nlohmann::json& object
   for (const auto& [id, token] : listed->items()) {
     const auto content = token.is_object() ? token.find("content") : token.end();
     std::int64_t number = -1;
-    std::from_chars(id.data(), id.data() + id.size(), number);
-    if (number < 0 || number > kMaxAddedId || content == token.end() || !content->is_string()) {
+    const auto parsed = std::from_chars(id.data(), id.data() + id.size(), number);
+    if (parsed.ptr != id.data() + id.size() || number < 0 || number > kMaxAddedId ||
+        content == token.end() || !content->is_string()) {
       refuse_tokenizer_config(file,
                               "'added_tokens_decoder' does not map ids to objects with "
                               "'content'");
@@ -155,7 +156,7 @@ std::string TokenizerConfig::spelling(std::string_view key, std::string_view usu
   return named != special.end() ? named->second : std::string(usual);
 }
 
-TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder) {
+TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder, bool of_vocabulary) {
   constexpr const char* kConfig = "tokenizer_config.json";
   constexpr const char* kMap = "special_tokens_map.json";
   const std::string file = folder.place_of(kConfig);
@@ -171,11 +172,13 @@ TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder) {
       .keep_accents = flag(object, file, "keep_accents"),
       .split_by_punct = flag(object, file, "split_by_punct"),
       .legacy = flag(object, file, "legacy"),
-      .extra_ids = extra_ids(object, file),
-      .added_tokens = added_tokens_of(object, file),
       .gives_types = gives_types(object),
       .exists = folder.has(kConfig),
   };
+  if (of_vocabulary) {
+    out.extra_ids = extra_ids(object, file);
+    out.added_tokens = added_tokens_of(object, file);
+  }
   add_spellings(object, file, out.special);
   add_spellings(read_object(folder, kMap), folder.place_of(kMap), out.special);
   return out;

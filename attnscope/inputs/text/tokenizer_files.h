@@ -46,9 +46,10 @@ struct TokenizerConfig {
   std::optional<bool> keep_accents;
   std::optional<bool> split_by_punct;
   std::optional<bool> legacy;
-  std::optional<std::int64_t> extra_ids;
-  std::map<std::int64_t, std::string> added_tokens;  // of `added_tokens_decoder`, by id
-  bool gives_types = true;  // see TokenizerFiles
+  std::optional<std::int64_t> extra_ids;             // only for a vocabulary file
+  std::map<std::int64_t, std::string> added_tokens;  // only for a vocabulary file: by id, of
+                                                     // `added_tokens_decoder`
+  bool gives_types = true;                           // see TokenizerFiles
   SpecialSpellings special;
   bool exists = false;  // whether the folder has a tokenizer_config.json
 
@@ -56,8 +57,8 @@ struct TokenizerConfig {
   std::string spelling(std::string_view key, std::string_view usual) const;
 };
 
-/// Reads the files of a folder that exist. Throws Error(io), or Error(format) for a value of the
-/// wrong type.
-TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder);
+/// Reads the files of a folder that exist. `of_vocabulary`: for a vocabulary file, whose additional
+/// tokens only the config lists. Throws Error(io), or Error(format) for a value of the wrong type.
+TokenizerConfig read_tokenizer_config(const CheckpointFolder& folder, bool of_vocabulary);
 
 }  // namespace attnscope

@@ -203,6 +203,42 @@ TEST(Tokenizer, ReportsErrorsInOldFiles) {
   }
 }
 
+/// Token "a" has rank 0, "b" rank 1.
+TEST(Tokenizer, ReportsErrorsInTiktokenFiles) {
+  const struct {
+    std::string_view file, config, said;
+  } folders[] = {
+      {"YQ== 0\nYg== 2\n", "{}", "the ranks of its 2 tokens are not 0, 1, 2"},
+      {"YQ== 0\nYg== 0\n", "{}", "the ranks of its 2 tokens are not 0, 1, 2"},
+      {"YQ== 0\nYQ== 1\n", "{}", "ranks 0 and 1 are the same token"},
+  };
+  for (const auto& wrong : folders) {
+    SCOPED_TRACE(wrong.file);
+    const test::TempFolder folder;
+    folder.write("tokenizer.model", wrong.file);
+    EXPECT_ERROR_SAYING(ErrorKind::format, Tokenizer::open(folder.path()), wrong.said);
+  }
+}
+
+/// The file does not tell how words are split, so other tokenizers would get wrong tokens.
+TEST(Tokenizer, ReadsTiktokenFilesOfLlama3Only) {
+  const std::string file = content_of(kTokenizerData / "tiktoken/tokenizer.model");
+  const struct {
+    std::string_view name, content, said;
+  } others[] = {
+      {"tokenizer_config.json", R"({"tokenizer_class": "TikTokenTokenizer"})",
+       "a tiktoken file of tokenizer class 'TikTokenTokenizer' is not supported"},
+      {"config.json", R"({"model_type": "kimi_k2"})",
+       "a tiktoken file of model type 'kimi_k2' is not supported"},
+  };
+  for (const auto& other : others) {
+    const test::TempFolder folder;
+    folder.write("tokenizer.model", file);
+    folder.write(other.name, other.content);
+    EXPECT_ERROR_SAYING(ErrorKind::unsupported, Tokenizer::open(folder.path()), other.said);
+  }
+}
+
 TEST(Tokenizer, ReportsAFolderWithoutATokenizer) {
   const test::TempFolder folder;
   EXPECT_FALSE(Tokenizer::find(folder.path()).has_value());
