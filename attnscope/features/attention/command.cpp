@@ -57,10 +57,11 @@ void run_heatmap_of(const Arguments& arguments, const Session& session,
     tokens.source = std::move(found.sources);
     tokens.media_input = std::move(found.media_inputs);
     keep_first(tokens);
-    const auto tokenizer = Tokenizer::find(model.checkpoint().folder());
-    if (!tokenizer) continue;
-    tokens.texts = shown(*tokenizer, tokens.ids);
-    tokens.source_texts = shown(*tokenizer, tokens.source);
+    const TokenizedText names = shown_tokens_of(model);
+    if (!names.note.empty()) sink.add_note(std::string(names.note));
+    if (!names.tokenizer) continue;
+    tokens.texts = shown(*names.tokenizer, tokens.ids);
+    tokens.source_texts = shown(*names.tokenizer, tokens.source);
   }
   run_attention_map(models, request, context, sink);
 }

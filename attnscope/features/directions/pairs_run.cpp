@@ -10,6 +10,7 @@
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/circuit_weights.h"
 #include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/prompt.h"
 #include "attnscope/features/directions/rows.h"
 #include "attnscope/features/directions/token_copying.h"
@@ -87,7 +88,9 @@ void run_direction_pairs(std::span<const Model> models, const DirectionPairsRequ
   std::vector<QueueItem> items;
   for (const Model& model : models) {
     check_head_of(model, request.of.head);
-    tokenizers.push_back(Tokenizer::find(model.checkpoint().folder()));
+    TokenizedText names = shown_tokens_of(model);
+    if (!names.note.empty()) sink.add_note(std::move(names.note));
+    tokenizers.push_back(std::move(names.tokenizer));
   }
   for (std::size_t index = 0; index < models.size(); ++index) {
     const std::int64_t layer = only_layer(request.of, models[index]);

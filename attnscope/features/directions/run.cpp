@@ -10,6 +10,7 @@
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/circuit_weights.h"
 #include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/read_weight.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/features/directions/rows.h"
@@ -300,7 +301,9 @@ void run_directions(std::span<const Model> models, const DirectionsRequest& requ
   std::vector<std::optional<Tokenizer>> tokenizers;
   std::vector<std::vector<std::int64_t>> layers;
   for (const Model& model : models) {
-    tokenizers.push_back(Tokenizer::find(model.checkpoint().folder()));
+    TokenizedText names = shown_tokens_of(model);
+    if (!names.note.empty()) sink.add_note(std::move(names.note));
+    tokenizers.push_back(std::move(names.tokenizer));
     layers.push_back(request.layers.resolve(model.dimensions().layers, model.name()));
     check_head_of(model, request.head);
   }

@@ -31,8 +31,9 @@ struct NamedModel {
 std::vector<std::string> stack_names();
 
 /// The values of `models`, expanded to one entry per matching revision, without duplicates. An
-/// existing path takes precedence over a hub name, and over BASE+ADAPTER. Of an adapter alone, its
-/// config names the base; the path of the base is empty if it does not.
+/// existing path takes precedence over a hub name, and over BASE+ADAPTER. For an adapter
+/// alone, the base is the one that its config names, and its path is empty if the config names
+/// none.
 std::vector<NamedModel> named_models(const Arguments& arguments, const Session& session);
 
 /// The names of the models in rows, without their stacks.

@@ -8,6 +8,7 @@
 #include "attnscope/features/common/matrix_items.h"
 #include "attnscope/features/common/options/target_options.h"
 #include "attnscope/features/common/options/target_stacks.h"
+#include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/directions/text_correlation.h"
 #include "attnscope/features/experts/run.h"
 #include "attnscope/features/framework/session.h"
@@ -203,7 +204,7 @@ void TextRun::add_axes(ReportFile& file) const {
   const bool of_media = text_.tokens.of_model.empty();
   if (of_media) return add_media_input(model, text_.tokens.media_inputs.front(), file);
   std::optional<Tokenizer> of_ids;
-  if (!text_.tokens.tokenizer) of_ids = Tokenizer::find(model.checkpoint().folder());
+  if (!text_.tokens.tokenizer) of_ids = shown_tokens_of(model).tokenizer;
   const Tokenizer* tokenizer = of_ids ? &*of_ids : text_.tokens.tokenizer.get();
   const auto shown = [&](const TokenIds& ids) {
     ShownText text{.ids = ids};

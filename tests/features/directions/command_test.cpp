@@ -1,6 +1,7 @@
 // `attnscope directions`: top tokens of singular vectors on the examples, compared with a float64
 // NumPy reference, and models without usable candidate tokens.
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -256,6 +257,22 @@ TEST(Directions, SkipsUnsupportedMatricesWithAReason) {
 // ---- The example model with induction heads -----------------------------------------------------
 
 const std::string kInduction = source_path("examples/induction-gpt2");
+
+/// Commands that only name tokens print a note, and ids, for a tokenizer that cannot be read.
+TEST(Directions, NeedsNoTokenizer) {
+  const TempFolder folder;
+  std::filesystem::copy(data_path("llama"), folder.path(),
+                        std::filesystem::copy_options::recursive);
+  folder.write("tokenizer.model", "YQ== 0\n");
+  folder.write("tokenizer_config.json", R"({"tokenizer_class": "TikTokenTokenizer"})");
+  const std::string unread = folder.path().string();
+  for (const Words& more : {Words{"--directions", "1"}, Words{"--head", "0", "--pairs", "3"}}) {
+    const RunResult run = run_attnscope(Words{"directions", unread, "--layers", "0"} + more);
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_TRUE(contains(run.err, "note: tokens are shown as ids: ")) << run.err;
+    EXPECT_TRUE(contains(run.out, "38")) << run.out;
+  }
+}
 
 /// The textbook circuit: a previous-token head composes with the keys of the induction heads.
 TEST(InductionCircuit, IsFoundByAblation) {

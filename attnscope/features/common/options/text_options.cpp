@@ -207,8 +207,8 @@ std::vector<Exclusion> text_exclusions(bool with_windows) {
 
 std::optional<std::int64_t> mask_of(const Model& model) {
   if (model.spec().causal) return {};
-  const auto tokenizer = Tokenizer::find(model.checkpoint().folder());
-  return tokenizer ? tokenizer->special_tokens().mask : std::nullopt;
+  const TokenizedText shown = shown_tokens_of(model);
+  return shown.tokenizer ? shown.tokenizer->special_tokens().mask : std::nullopt;
 }
 
 Tokenizer tokenizer_of(const Model& model, std::string_view ids) {
@@ -216,7 +216,8 @@ Tokenizer tokenizer_of(const Model& model, std::string_view ids) {
   if (found) return *std::move(found);
   throw Error(ErrorKind::usage,
               {.file = model.checkpoint().folder().path().string(),
-               .problem = "has no tokenizer.json, vocab.json with merges.txt, or vocab.txt",
+               .problem = "has no tokenizer: no tokenizer.json, no vocab.json with merges.txt, no "
+                          "tokenizer.model, and no vocab.txt",
                .hint = "pass token ids with {" + std::string(ids) + "}"});
 }
 
