@@ -12,6 +12,7 @@
 #include "attnscope/model/head_tensors.h"
 #include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/layout/suggested_layout.h"
+#include "attnscope/model/layout/torch_layers.h"
 #include "attnscope/model/model.h"
 #include "attnscope/model/model_names.h"
 #include "attnscope/model/tensor_roles.h"
@@ -95,7 +96,10 @@ std::vector<ModelSpec> specs_of(const Checkpoint& checkpoint,
     throw Error(ErrorKind::io,
                 {.file = source,
                  .problem = "file not found: the weights require a config.json in the same folder",
-                 .hint = "or describe the model with {layout} FILE.json"});
+                 .hint = layout_of_torch_layers(checkpoint)
+                             ? "its tensors are named as in layers of torch.nn: write a layout "
+                               "file with 'info MODEL {suggest_layout} FILE.json'"
+                             : "or describe the model with {layout} FILE.json"});
   }
   if (layout) return {parse_layout(read_text_file(*layout, kMaxConfigBytes), source)};
   return specs_of_config(checkpoint, folder.read_text(kConfig, kMaxConfigBytes), source);

@@ -13,15 +13,18 @@
 #include "attnscope/model/config/parse_config.h"
 #include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/layout/suggested_layout.h"
+#include "attnscope/model/layout/torch_layers.h"
 
 namespace attnscope {
 namespace {
+
+constexpr const char* kConfigFile = "config.json";
 
 /// Returns the config.json of a model without a layout file.
 std::string config_of(const Checkpoint& checkpoint) {
   if (checkpoint.config()) return *checkpoint.config();
   constexpr std::uint64_t kMaxBytes = 10'000'000;
-  return checkpoint.folder().read_text("config.json", kMaxBytes);
+  return checkpoint.folder().read_text(kConfigFile, kMaxBytes);
 }
 
 [[noreturn]] void refuse_suggestion(ErrorKind kind, const Checkpoint& checkpoint,
@@ -45,6 +48,53 @@ void refuse_known(const Checkpoint& checkpoint, const std::string& config) {
                     "omit {suggest_layout}");
 }
 
+bool has_config(const Checkpoint& checkpoint) {
+  return checkpoint.config() || checkpoint.folder().has(kConfigFile);
+}
+
+/// Writes a layout file for layers of torch.nn, in which the user adds the number of heads.
+void run_suggested_torch(const Arguments& arguments, const Session& session,
+                         const UndescribedCheckpoint& of, RowSink& sink) {
+  const auto found = layout_of_torch_layers(of.checkpoint);
+  if (!found) {
+    refuse_suggestion(ErrorKind::unsupported, of.checkpoint,
+                      "has no config.json, and its tensor names and shapes do not match layers of "
+                      "torch.nn",
+                      "write a layout file by hand: docs/formats.md#layout-files");
+  }
+  open_output(arguments, session, "suggest_layout") << found->layout;
+  const std::string file = arguments.text("suggest_layout");
+  const std::vector<std::string> notes = {
+      "the layout describes the weights of nn.TransformerEncoderLayer or "
+      "nn.TransformerDecoderLayer. No file stores the number of heads: set 'heads' in " +
+          file + " to nhead",
+      "the layout supports analyses of weights only. It leaves out " +
+          counted(std::ssize(found->others), "other matrix", "other matrices")};
+  run_tensor_list(of, notes, sink);
+}
+
+/// Lists the tensors of a single model without a config. Throws `error`, for which it could not be
+/// opened, if there is a config.
+void run_undescribed(const Arguments& arguments, const Session& session, const Error& error,
+                     RowSink& sink) {
+  const bool single = !arguments.given("layout") && named_models(arguments, session).size() == 1;
+  if (!single) throw error;
+  const NamedCheckpoints opened = open_checkpoints(arguments, session);
+  const Checkpoint& checkpoint = *opened.checkpoints.front();
+  if (has_config(checkpoint)) throw error;
+  const bool refused = error.kind() == ErrorKind::unsupported;
+  const std::vector<std::string> notes = {
+      (refused ? error.parts().problem
+               : "no config.json describes the model, so roles are unknown") +
+      std::string(layout_of_torch_layers(checkpoint)
+                      ? ". Its tensors are named as in layers of torch.nn: write a layout file "
+                        "with {suggest_layout} FILE.json"
+                      : ". To analyze attention, describe the model with {layout} FILE.json "
+                        "(docs/formats.md#layout-files). 'spectrum {tensor} NAME' needs no "
+                        "layout")};
+  run_tensor_list({checkpoint, opened.names.front()}, notes, sink);
+}
+
 /// Writes a layout file for one model, and prints the model as the file describes it.
 void run_suggested(const Arguments& arguments, const Session& session, RowSink& sink) {
   const std::vector<NamedModel> named = named_models(arguments, session);
@@ -55,6 +105,7 @@ void run_suggested(const Arguments& arguments, const Session& session, RowSink& 
   Checkpoint opened = open_checkpoint(named.front(), arguments.flag("remote"), session);
   const std::string name = names_of(named).front();
   session.files->add_model(opened, name, is_folder(named.front()));
+  if (!has_config(opened)) return run_suggested_torch(arguments, session, {opened, name}, sink);
   const std::string config = config_of(opened);
   refuse_known(opened, config);
   compose_by_config(opened);
@@ -84,7 +135,13 @@ void run_info_command(const Arguments& arguments, const Session& session, RowSin
     return run_system_info(ATTNSCOPE_VERSION, session.context.kernels, sink);
   }
   if (arguments.given("suggest_layout")) return run_suggested(arguments, session, sink);
-  run_info(open_models(arguments, session), session.context, sink);
+  std::vector<Model> models;
+  try {
+    models = open_models(arguments, session);
+  } catch (const Error& error) {
+    return run_undescribed(arguments, session, error, sink);
+  }
+  run_info(models, session.context, sink);
 }
 
 Parameters parameters() {

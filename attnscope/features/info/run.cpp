@@ -133,6 +133,24 @@ void run_info(std::span<const Model> models, const Context& context, RowSink& si
   sink.end();
 }
 
+void run_tensor_list(const UndescribedCheckpoint& of, std::span<const std::string> notes,
+                     RowSink& sink) {
+  sink.begin(
+      {.command = "info", .models = {{{"name", of.name}, {"bytes", of.checkpoint.file_bytes()}}}});
+  for (const std::string& note : notes) sink.add_note(note);
+  for (const CheckpointTensor& tensor : of.checkpoint.tensors()) {
+    sink.add_row({{"model", of.name},
+                  {"name", tensor.name},
+                  {"dtype", dtype_info(tensor.view.dtype).name},
+                  {"shape", tensor.view.shape},
+                  {"bytes", tensor.view.bytes.size()},
+                  {"role", "other"},
+                  {"layer", Value()},
+                  {"tied_to", Value()}});
+  }
+  sink.end();
+}
+
 void run_system_info(std::string_view version, const Kernels& kernels, RowSink& sink) {
   sink.begin({.command = "info", .parameters = {{"system", true}}});
   const auto add = [&](const char* item, std::string value) {

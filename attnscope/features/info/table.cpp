@@ -57,7 +57,7 @@ std::string facts_by_column(const std::vector<Record>& models, const Style& styl
       return value == nullptr ? Value() : *value;
     };
     const auto has_it = [&](const Record& model) { return model.find(fact.name) != nullptr; };
-    if (fact.optional && std::none_of(models.begin(), models.end(), has_it)) continue;
+    if (std::none_of(models.begin(), models.end(), has_it)) continue;
     // This number is part of the number above it.
     const char* indent = fact.name == "attention_parameters" ? "  " : "";
     auto& line = lines.emplace_back(std::vector<std::string>{indent + std::string(fact.heading)});
@@ -92,6 +92,17 @@ std::string shape_of(const Record& row) {
   return shape_text(expect_vector<std::int64_t>(row, "shape"));
 }
 
+/// The first whole name between dots that is a number below 10,000; -1: none.
+std::int64_t first_number(std::string_view name) {
+  for (const std::string& part : split(name, '.')) {
+    const bool digits = !part.empty() && part.size() < 5 &&
+                        part.find_first_not_of("0123456789") == std::string::npos;
+    if (digits) return std::stoll(part);
+  }
+  return -1;
+}
+
+/// Tensors without a known layer are grouped by the first number in their names.
 std::vector<TensorLine> group_by_layer(const std::vector<Record>& rows, const std::string& model) {
   std::vector<TensorLine> lines;
   std::map<std::tuple<std::string, std::string, std::string, std::string>, std::size_t> known;
@@ -109,7 +120,8 @@ std::vector<TensorLine> group_by_layer(const std::vector<Record>& rows, const st
     const std::string expert = fmt::format(".{}.", integer_field(row, "expert", kNone));
     const std::size_t of_expert = line.name.rfind(expert);
     if (of_expert != std::string::npos) line.name.replace(of_expert, expert.size(), ".*.");
-    const std::int64_t layer = integer_field(row, "layer", kNone);
+    const std::int64_t known_layer = integer_field(row, "layer", kNone);
+    const std::int64_t layer = known_layer == kNone ? first_number(line.name) : known_layer;
     const std::string number = fmt::format(".{}.", layer);
     const std::size_t at = line.name.find(number);
     if (layer == kNone || at == std::string::npos) {

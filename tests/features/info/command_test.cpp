@@ -1,7 +1,9 @@
 // `info`: model info, and every tensor with its role.
 #include <map>
 
+#include "tests/support/safetensors_writer.h"
 #include "tests/support/stored_tensor.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/tiny_llama.h"
 
 namespace attnscope::test {
@@ -65,6 +67,55 @@ TEST(CliInfo, EveryTensorOfEveryModelHasARow) {
   }
 }
 
+/// Two layers of nn.TransformerEncoderLayer(16, 4, 32), with an embedding.
+fs::path torch_layers(const TempFolder& folder) {
+  std::vector<TensorToWrite> tensors = {counting_tensor("embedding.weight", {30, 16})};
+  for (const std::string layer : {"encoder.layers.0.", "encoder.layers.1."}) {
+    tensors.push_back(counting_tensor(layer + "self_attn.in_proj_weight", {48, 16}));
+    tensors.push_back(counting_tensor(layer + "self_attn.in_proj_bias", {48}));
+    tensors.push_back(counting_tensor(layer + "self_attn.out_proj.weight", {16, 16}));
+    tensors.push_back(counting_tensor(layer + "linear1.weight", {32, 16}));
+    tensors.push_back(counting_tensor(layer + "linear2.weight", {16, 32}));
+  }
+  return folder.write("model.safetensors", safetensors_bytes(tensors));
+}
+
+TEST(CliInfo, ListsTensorsThatNoConfigDescribes) {
+  const TempFolder folder;
+  const std::string file =
+      folder.write("w.safetensors", safetensors_bytes({counting_tensor("a.b", {2, 3})})).string();
+  const RunResult run = run_attnscope({"info", file, "--format", "json"});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_TRUE(contains(run.err, "no config.json describes the model")) << run.err;
+  const json report = json::parse(run.out);
+  ASSERT_EQ(report["rows"].size(), 1u);
+  EXPECT_EQ(report["rows"][0]["name"], "a.b");
+  EXPECT_EQ(report["rows"][0]["shape"], (json{2, 3}));
+  EXPECT_EQ(report["rows"][0]["role"], "other");
+  EXPECT_FALSE(report["models"][0].contains("architecture"));
+  EXPECT_EQ(run_attnscope({"spectrum", file}).exit_code, 3);
+}
+
+TEST(CliInfo, SuggestsALayoutForLayersOfTorch) {
+  const TempFolder folder;
+  const std::string file = torch_layers(folder).string();
+  const std::string layout = (folder.path() / "layout.json").string();
+  EXPECT_TRUE(contains(run_attnscope({"spectrum", file}).err, "--suggest-layout FILE.json"));
+  const RunResult suggested = run_attnscope({"info", file, "--suggest-layout", layout});
+  EXPECT_EQ(suggested.exit_code, 0);
+  EXPECT_TRUE(contains(suggested.err, "set 'heads'")) << suggested.err;
+  EXPECT_TRUE(
+      contains(run_attnscope({"spectrum", file, "--layout", layout}).err, "has no 'heads'"));
+  json described = json::parse(read_file(layout));
+  described["heads"] = 4;
+  folder.write("layout.json", described.dump());
+  const json info = report_of({"info", file, "--layout", layout});
+  EXPECT_EQ(tensor_row(info, "encoder.layers.1.self_attn.in_proj_weight")["role"], "q+k+v");
+  EXPECT_EQ(tensor_row(info, "encoder.layers.1.linear1.weight")["role"], "up");
+  EXPECT_EQ(info["models"][0]["head_dim"], 4);
+  EXPECT_EQ(info["models"][0]["causal"], false);
+}
+
 TEST(CliInfo, ProjectionsHaveRolesAndLayers) {
   const json llama = report_of({"info", data_path("llama")});
   EXPECT_EQ(tensor_row(llama, "model.layers.1.self_attn.k_proj.weight")["role"], "k");
@@ -126,7 +177,7 @@ TEST(CliInfo, ALongNameHasItsOwnLine) {
   const RunResult run = run_attnscope({"info", data_path("albert"), "--format", "table"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const std::string key =
-      "albert.encoder.albert_layer_groups.0.albert_layers.0.attention.key.weight";
+      "albert.encoder.albert_layer_groups.{0-1}.albert_layers.0.attention.key.weight";
   bool found = false;
   const Words lines = lines_of(run.out);
   for (std::size_t line = 0; line + 1 < lines.size(); ++line) {
