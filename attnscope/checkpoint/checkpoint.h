@@ -145,6 +145,7 @@ class Checkpoint {
   void use_own_texts();
   void warn(const CheckpointTensor& tensor, const std::string& problem);
   void open_sharded(const CheckpointFolder& folder);
+  void open_distributed(const CheckpointFolder& folder);
   /// `shard_of`: the contents of the index, empty for a single file.
   void index_names(const std::map<std::string, std::string>& shard_of);
   void index_tensors();

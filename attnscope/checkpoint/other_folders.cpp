@@ -56,9 +56,8 @@ void refuse_other_contents(const CheckpointFolder& folder) {
               "pass " + verbatim(place + *checkpoint));
   }
   if (any([](const std::string& name) { return name.ends_with(".distcp"); })) {
-    refuse_as("is a distributed checkpoint of PyTorch, which is not supported",
-              "convert it: python -m torch.distributed.checkpoint.format_utils dcp_to_torch " +
-                  verbatim(folder.path().string()) + " model.pt");
+    refuse_as("contains parts of a distributed checkpoint of PyTorch without their .metadata",
+              "copy the .metadata file of the same checkpoint into the folder");
   }
   if (folder.has("latest_checkpointed_iteration.txt") ||
       any([](const std::string& name) { return name.starts_with("mp_rank_"); })) {

@@ -12,6 +12,7 @@
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
 #include "attnscope/checkpoint/other_folders.h"
+#include "attnscope/checkpoint/pytorch/distributed.h"
 
 namespace attnscope {
 namespace {
@@ -21,9 +22,10 @@ namespace fs = std::filesystem;
 constexpr std::string_view kIndexEnding = ".index.json";
 constexpr const char* kConfig = "config.json";
 
-constexpr std::array<std::string_view, 17> kCompanions = {"config.json",
+constexpr std::array<std::string_view, 18> kCompanions = {"config.json",
                                                           "bert_config.json",
                                                           "params.json",
+                                                          "model_config.yaml",
                                                           "open_clip_config.json",
                                                           "generation_config.json",
                                                           "adapter_config.json",
@@ -208,6 +210,9 @@ std::string find_weights(const CheckpointFolder& folder) {
     if (is_named_so || (has_config && may_be(format, folder, *found))) return *std::move(found);
     // A file of another format may be readable when this one is not.
     if (!doubtful) doubtful = std::move(found);
+  }
+  if (folder.has(kDistributedIndex) && !folder.names_ending(".distcp").empty()) {
+    return kDistributedIndex;
   }
   if (doubtful) return *std::move(doubtful);
   for (const std::string_view ending : {".h5", ".msgpack"}) {
