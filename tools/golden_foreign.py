@@ -4,8 +4,8 @@
     python tools/golden_foreign.py [CASE...]
 
 golden.json has the logits of the last token, or of the image in pixels.npy. They come from the program's own code or from
-transformers, in float32. The singular values of some matrices are in float64. Needs numpy, torch, transformers, onnx, openai-whisper, timm and
-open_clip_torch, but tests do not.
+transformers, in float32. The singular values of some matrices are in float64. Needs numpy, torch, transformers, onnx, openai-whisper, timm,
+open_clip_torch and litgpt, but tests do not.
 """
 
 import json
@@ -106,6 +106,47 @@ def npz(folder, compressed=True):
     write_llama_golden(folder, model)
 
 
+def litgpt(folder, pythia=False):
+    from litgpt import Config
+    from litgpt.model import GPT
+    from litgpt.utils import save_config
+
+    sizes = dict(block_size=24, n_layer=2, n_embd=16, n_head=2 if pythia else 4, vocab_size=40, padded_vocab_size=40, intermediate_size=24)
+    if not pythia:
+        sizes |= dict(n_query_groups=2, rotary_percentage=1.0, parallel_residual=False, bias=False, norm_class_name="RMSNorm",
+                      mlp_class_name="LLaMAMLP", rope_base=5000)
+    config = Config(name="tiny", hf_config={"org": "o", "name": "tiny"}, **sizes)
+    model = randomize(GPT(config))
+    torch.save(model.state_dict(), folder / "lit_model.pth")
+    save_config(config, folder)
+    fused = model.transformer.h[1].attn.qkv.weight
+    write_golden(folder, model(torch.tensor([TOKENS]))[0, -1], k=spectrum(fused[16:32] if pythia else fused[16:24]))
+
+
+def distributed_rank(rank, folder):
+    import torch.distributed as dist
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29517", RANK=str(rank), WORLD_SIZE="2")
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    mesh = init_device_mesh("cpu", (2,))
+    state = {}
+    for name, value in tiny_llama().state_dict().items():
+        by_columns = name.endswith(("o_proj.weight", "down_proj.weight"))
+        state[name] = distribute_tensor(value, mesh, [Shard(1 if by_columns else 0)])
+    dcp.save({"model": state, "step": 3, "optimizer": {"state": {"exp_avg": torch.ones(3)}}}, checkpoint_id=folder)
+    dist.destroy_process_group()
+
+
+def distributed(folder):
+    """Two ranks of FSDP and tensor parallelism: rows, or columns of o_proj and down_proj."""
+    torch.multiprocessing.spawn(distributed_rank, args=(folder,), nprocs=2)
+    model = tiny_llama()
+    model.config.save_pretrained(folder)
+    write_llama_golden(folder, model)
+
+
 def whisper(folder):
     from whisper.model import ModelDimensions, Whisper
     sizes = dict(n_mels=8, n_audio_ctx=10, n_audio_state=16, n_audio_head=2, n_audio_layer=1, n_vocab=30, n_text_ctx=8,
@@ -171,7 +212,8 @@ def onnx(folder):
 
 
 CASES = {"nanogpt": nanogpt, "consolidated-2": consolidated, "npz-compressed": npz, "whisper": whisper, "timm": timm,
-         "open_clip": open_clip, "onnx": onnx}
+         "open_clip": open_clip, "onnx": onnx, "litgpt": litgpt, "litgpt-pythia": lambda folder: litgpt(folder, pythia=True),
+         "distributed": distributed}
 
 if __name__ == "__main__":
     hf.logging.set_verbosity_error()

@@ -18,8 +18,8 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMaxSettingsBytes = 10'000'000;
 constexpr std::int64_t kMaxForeignSize = std::int64_t{1} << 31;
-constexpr std::array<ReadForeign, 5> kReaders = {read_nanogpt, read_whisper_pt, read_consolidated,
-                                                 read_open_clip, read_timm_vit};
+constexpr std::array<ReadForeign, 6> kReaders = {read_nanogpt,      read_litgpt,    read_whisper_pt,
+                                                 read_consolidated, read_open_clip, read_timm_vit};
 
 /// Whether transformers, or a program that writes its files, describes the model.
 bool is_described(const Checkpoint& checkpoint) {
@@ -37,8 +37,9 @@ bool is_described(const Checkpoint& checkpoint) {
 void adopt_foreign_checkpoint(Checkpoint& checkpoint) {
   const std::string& stored = checkpoint.settings();
   const json settings = stored.empty() ? json::object() : json::parse(stored);
-  // nanoGPT's file describes itself. A config.json next to it cannot say how it stores weights.
-  const bool described = !settings.contains("model_args") && is_described(checkpoint);
+  // A config.json next to files of nanoGPT and LitGPT cannot say how they store weights.
+  const bool described =
+      !settings.contains("model_args") && !is_litgpt(checkpoint) && is_described(checkpoint);
   if (described) return;
   for (const ReadForeign read : kReaders) {
     std::optional<ForeignModel> model = read(checkpoint, settings);
@@ -69,21 +70,34 @@ std::int64_t count_layers(const Checkpoint& checkpoint, std::string_view pattern
   return layers;
 }
 
-CheckpointTensor part_of(const Checkpoint& checkpoint, const CheckpointTensor& fused,
-                         std::string name, std::int64_t index, std::int64_t count) {
+CheckpointTensor rows_of(const Checkpoint& checkpoint, const CheckpointTensor& fused,
+                         std::string name, std::int64_t first, std::int64_t count) {
   const TensorView& whole = fused.view;
-  if (whole.shape.empty() || whole.shape[0] % count != 0 || whole.source != nullptr ||
+  if (whole.shape.empty() || whole.shape[0] < first + count || whole.source != nullptr ||
       !whole.strides.empty()) {
     throw Error(ErrorKind::format,
-                checkpoint.parts_of(fused, "expected " + std::to_string(count) +
-                                               " equal parts of its first axis, row-major"));
+                checkpoint.parts_of(fused, "expected at least " + std::to_string(first + count) +
+                                               " rows, row-major"));
   }
   CheckpointTensor part = fused;
   part.name = std::move(name);
-  part.view.shape[0] /= count;
-  const std::size_t bytes = whole.bytes.size() / static_cast<std::size_t>(count);
-  part.view.bytes = whole.bytes.subspan(static_cast<std::size_t>(index) * bytes, bytes);
+  part.view.shape[0] = count;
+  const std::size_t row_bytes = whole.bytes.size() / static_cast<std::size_t>(whole.shape[0]);
+  part.view.bytes = whole.bytes.subspan(static_cast<std::size_t>(first) * row_bytes,
+                                        static_cast<std::size_t>(count) * row_bytes);
   return part;
+}
+
+CheckpointTensor part_of(const Checkpoint& checkpoint, const CheckpointTensor& fused,
+                         std::string name, std::int64_t index, std::int64_t count) {
+  const Shape& shape = fused.view.shape;
+  if (shape.empty() || shape[0] % count != 0) {
+    throw Error(ErrorKind::format,
+                checkpoint.parts_of(
+                    fused, "expected " + std::to_string(count) + " equal parts of its first axis"));
+  }
+  const std::int64_t rows = shape[0] / count;
+  return rows_of(checkpoint, fused, std::move(name), index * rows, rows);
 }
 
 std::int64_t size_in(const json& settings, const char* key, const std::string& place) {

@@ -30,10 +30,16 @@ std::optional<ForeignModel> read_whisper_pt(const Checkpoint& checkpoint,
                                             const nlohmann::json& settings);
 std::optional<ForeignModel> read_consolidated(const Checkpoint& checkpoint,
                                               const nlohmann::json& settings);
+std::optional<ForeignModel> read_litgpt(const Checkpoint& checkpoint,
+                                        const nlohmann::json& settings);
 std::optional<ForeignModel> read_open_clip(const Checkpoint& checkpoint,
                                            const nlohmann::json& settings);
 std::optional<ForeignModel> read_timm_vit(const Checkpoint& checkpoint,
                                           const nlohmann::json& settings);
+
+/// Whether LitGPT wrote the checkpoint. Its folder may contain the config.json of the original
+/// model.
+bool is_litgpt(const Checkpoint& checkpoint);
 
 // Building blocks.
 
@@ -46,6 +52,10 @@ std::optional<std::string> renamed(std::string_view name, const ModuleRenames& m
 
 /// The number of layers, from a pattern of a tensor's name.
 std::int64_t count_layers(const Checkpoint& checkpoint, std::string_view pattern);
+
+/// Rows (first axis) of a tensor. Throws Error(format) if it has fewer, or is not row-major.
+CheckpointTensor rows_of(const Checkpoint& checkpoint, const CheckpointTensor& fused,
+                         std::string name, std::int64_t first, std::int64_t count);
 
 /// Part `index` of `count` equal parts of the first axis. Throws Error(format) if the size does not
 /// divide.

@@ -41,11 +41,32 @@ void expect_logits(const Words& arguments, const json& wanted, const char* id) {
 }
 
 TEST(CliForeign, TextModelsEqualTheirProgram) {
-  for (const std::string name : {"nanogpt", "consolidated-2", "npz-compressed"}) {
+  for (const std::string name :
+       {"nanogpt", "consolidated-2", "npz-compressed", "litgpt", "distributed"}) {
     SCOPED_TRACE(name);
     const json golden = golden_of(name);
     expect_logits({foreign(name), "--tokens", "3,7,1,9,4"}, golden["logits"], "token_id");
     expect_spectrum({foreign(name), "--matrix", "k", "--layers", "1"}, golden["spectra"]["k"]);
+  }
+}
+
+/// GPT-NeoX keeps Q, K and V of each head together; LitGPT does not.
+TEST(CliForeign, LitGptOfPythiaEqualsItsProgram) {
+  const json golden = golden_of("litgpt-pythia");
+  expect_logits({foreign("litgpt-pythia"), "--tokens", "3,7,1,9,4"}, golden["logits"], "token_id");
+}
+
+TEST(CliForeign, RefusesOtherModelsOfLitGpt) {
+  const TempFolder temp;
+  fs::copy(foreign("litgpt"), temp.path(), fs::copy_options::recursive);
+  const std::string text = read_file(foreign("litgpt") + "/model_config.yaml");
+  for (const std::string line : {"norm_qk: true", "scale_embeddings: true", "bias: true",
+                                 "mlp_class_name: GemmaMLP", "n_head: 1"}) {
+    SCOPED_TRACE(line);
+    temp.write("model_config.yaml", text + line + "\n");
+    const RunResult run = run_attnscope({"spectrum", temp.path().string()});
+    EXPECT_NE(run.exit_code, 0);
+    EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
   }
 }
 
@@ -113,7 +134,7 @@ TEST(CliForeign, NamesFoldersOfOtherThings) {
     const char* next;
   } cases[] = {{"model_index.json", "is a pipeline of diffusers", "pass the subfolder"},
                {"checkpoint-20/config.json", "checkpoints of a training run", "checkpoint-20"},
-               {"__0_0.distcp", "is a distributed checkpoint of PyTorch", "dcp_to_torch"},
+               {"__0_0.distcp", "distributed checkpoint of PyTorch", "copy the .metadata"},
                {"mp_rank_00/x", "ranks of a Megatron checkpoint", "convert it"},
                {"bert_model.ckpt.index", "contains a TensorFlow checkpoint", "convert it"}};
   for (const auto& [file, said, next] : cases) {
