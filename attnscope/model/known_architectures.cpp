@@ -7,6 +7,7 @@
 
 #include "attnscope/base/text.h"
 #include "attnscope/model/expert_and_mixer_rules.h"
+#include "attnscope/model/layout/shipped_layouts.h"
 #include "attnscope/model/unsupported_architectures.h"
 
 namespace attnscope {
@@ -339,6 +340,8 @@ std::string family_table() {
     std::sort(types.begin(), types.end());
     table += "| " + std::string(group.title) + " | `" + join(types, " ") + "` |\n";
   }
+  table += "| models with published code, by layout files | `" + join(shipped_layout_types(), " ") +
+           "` |\n";
   table += "\n| not supported | reason |\n|---|---|\n";
   for (const UnsupportedArchitecture& each : unsupported_architectures()) {
     table += "| `" + std::string(each.model_type) + "` | " + std::string(each.reason) + " |\n";
