@@ -110,8 +110,10 @@ std::vector<double> canonical_bias(const Model& model, std::int64_t layer, Role 
 ChangedModel::ChangedModel(const Model& model, std::optional<DType> dtype) : model_(model) {
   const ModelSpec& spec = model_.spec();
   nlohmann::json config = parse_python_json(spec.text, spec.source);
-  if (!config.is_object() || config.contains("format")) {
-    refuse_change(model, "is a layout file: only models with a config.json can be changed");
+  if (!config.is_object() || config.contains("schema")) {
+    refuse_change(model,
+                  "is described by a layout: only models with a config.json that "
+                  "describes them can be changed");
   }
   const bool decodes = model.stack() == "encoder" || model.stack() == "decoder";
   if (!model.stack().empty() && !decodes) {
