@@ -143,7 +143,7 @@ void run_tensor_list(const UndescribedCheckpoint& of, std::span<const std::strin
                   {"name", tensor.name},
                   {"dtype", dtype_info(tensor.view.dtype).name},
                   {"shape", tensor.view.shape},
-                  {"bytes", tensor.view.bytes.size()},
+                  {"bytes", stored_bytes(tensor.view)},
                   {"role", "other"},
                   {"layer", Value()},
                   {"tied_to", Value()}});
