@@ -12,8 +12,9 @@ from golden_forward_layouts import SHIPPED
 from golden_forward_learned import DECODERS, ENCODERS
 from golden_forward_llama_like import LLAMA_LIKE
 from golden_forward_published import PUBLISHED
+from golden_forward_recurrent import RECURRENT
 from golden_forward_rotary import ROTARY
 from golden_forward_towers import TOWERS
 
-CASES: list[Case] = (ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + BIASED + EXPERTS + LATENT + BY_LAYER + TOWERS + HYBRIDS
-                     + BERT_LIKE + RELATED_DECODERS + PUBLISHED + SHIPPED)
+CASES: list[Case] = (ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + BIASED + EXPERTS + LATENT + BY_LAYER + TOWERS
+                     + HYBRIDS + BERT_LIKE + RELATED_DECODERS + PUBLISHED + SHIPPED + RECURRENT)

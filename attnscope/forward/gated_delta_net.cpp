@@ -7,30 +7,11 @@
 
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/matrix_buffers.h"
+#include "attnscope/forward/mixer_functions.h"
 #include "attnscope/forward/mixers.h"
 #include "attnscope/numerics/inference/activations.h"
 
 namespace attnscope {
-namespace {
-
-/// Replaces each row x by factor · x / sqrt(Σ x² + 1e-6).
-void make_unit(MatrixView<float> rows, float factor) {
-  constexpr float kEpsilon = 1e-6F;
-  for (std::int64_t row = 0; row < rows.rows; ++row) {
-    float squares = 0;
-    for (std::int64_t col = 0; col < rows.cols; ++col) squares += rows(row, col) * rows(row, col);
-    const float scale = factor / std::sqrt(squares + kEpsilon);
-    for (std::int64_t col = 0; col < rows.cols; ++col) rows(row, col) *= scale;
-  }
-}
-
-float softplus(float x) {
-  constexpr float kLinear = 20;  // softplus(x) = x above this, as in PyTorch
-  return x > kLinear ? x : std::log1p(std::exp(x));
-}
-
-}  // namespace
-
 void MixerRun::run_delta_head(std::int64_t layer, const DeltaNetWeights& weights,
                               std::size_t sequence, std::int64_t head, MatrixView<float> out) {
   const DeltaNetSpec& spec = weights.spec;
@@ -53,18 +34,7 @@ void MixerRun::run_delta_head(std::int64_t layer, const DeltaNetWeights& weights
   const States states = states_of(layer, sequence, weights.convolution);
   const std::int64_t size = spec.key_dim * spec.value_dim;
   std::vector<float> own;
-  float* state = nullptr;
-  if (states.next.empty()) {
-    own.resize(static_cast<std::size_t>(size));
-    state = own.data();
-  } else {
-    state = states.next.data() + head * size;
-    if (states.past.empty()) {
-      std::fill_n(state, size, 0.0F);
-    } else {
-      std::copy_n(states.past.data() + head * size, size, state);
-    }
-  }
+  float* state = started_state(states, head * size, size, own);
   delta_rule(
       {.queries = convolved.col_block(key_head * spec.key_dim, spec.key_dim),
        .keys = convolved.col_block(spec.keys() + key_head * spec.key_dim, spec.key_dim),
@@ -89,12 +59,7 @@ void MixerRun::run_delta_net(std::int64_t layer, const DeltaNetWeights& weights,
   const MatrixView<float> convolved = sized(convolved_, rows_.total, spec.convolved());
   apply(*weights.input, input, {}, projected, compute_);
   const std::size_t sequences = rows_.length.size();
-  for (std::size_t sequence = 0; sequence < sequences; ++sequence) {
-    const States states = states_of(layer, sequence, weights.convolution);
-    const MatrixView<float> own = rows_of(sequence, projected.col_block(0, spec.convolved()));
-    convolve(weights.convolution, states.past_rows, own, rows_of(sequence, convolved), compute_);
-    if (!caches_.empty()) keep_last_rows(states.past_rows, own, states.next_rows);
-  }
+  convolve_all(layer, weights.convolution, projected.col_block(0, spec.convolved()), convolved);
   activate(spec.activation, convolved, compute_);
 
   const auto key_heads = static_cast<std::size_t>(spec.key_heads);

@@ -25,6 +25,31 @@ MixerRun::States MixerRun::states_of(std::int64_t layer, std::size_t sequence,
   return out;
 }
 
+float* MixerRun::started_state(const States& states, std::int64_t first, std::int64_t size,
+                               std::vector<float>& own) {
+  if (states.next.empty()) {
+    own.assign(static_cast<std::size_t>(size), 0.0F);
+    return own.data();
+  }
+  float* state = states.next.data() + first;
+  if (states.past.empty()) {
+    std::fill_n(state, size, 0.0F);
+  } else {
+    std::copy_n(states.past.data() + first, size, state);
+  }
+  return state;
+}
+
+void MixerRun::convolve_all(std::int64_t layer, const CausalConvolution& convolution,
+                            MatrixView<float> input, MatrixView<float> out) {
+  for (std::size_t sequence = 0; sequence < rows_.length.size(); ++sequence) {
+    const States states = states_of(layer, sequence, convolution);
+    const MatrixView<float> own = rows_of(sequence, input);
+    convolve(convolution, states.past_rows, own, rows_of(sequence, out), compute_);
+    if (!caches_.empty()) keep_last_rows(states.past_rows, own, states.next_rows);
+  }
+}
+
 void MixerRun::run_short_convolution(std::int64_t layer, const ShortConvolutionWeights& weights,
                                      MatrixView<const float> input, MatrixView<float> out) {
   const std::int64_t width = out.cols;
@@ -36,12 +61,7 @@ void MixerRun::run_short_convolution(std::int64_t layer, const ShortConvolutionW
   for (std::int64_t row = 0; row < rows_.total; ++row) {
     for (std::int64_t col = 0; col < width; ++col) gated(row, col) *= x(row, col);
   }
-  for (std::size_t sequence = 0; sequence < rows_.length.size(); ++sequence) {
-    const States states = states_of(layer, sequence, weights.convolution);
-    const MatrixView<float> own = rows_of(sequence, gated);
-    convolve(weights.convolution, states.past_rows, own, rows_of(sequence, out), compute_);
-    if (!caches_.empty()) keep_last_rows(states.past_rows, own, states.next_rows);
-  }
+  convolve_all(layer, weights.convolution, gated, out);
   for (std::int64_t row = 0; row < rows_.total; ++row) {
     for (std::int64_t col = 0; col < width; ++col) out(row, col) *= outer(row, col);
   }
@@ -51,6 +71,10 @@ void MixerRun::run(std::int64_t layer, const MixerWeights& weights, MatrixView<c
                    MatrixView<float> out) {
   if (weights.delta_net) {
     run_delta_net(layer, *weights.delta_net, input, out);
+  } else if (weights.kimi_delta) {
+    run_kimi_delta(layer, *weights.kimi_delta, input, out);
+  } else if (weights.rg_lru) {
+    run_rg_lru(layer, *weights.rg_lru, input, out);
   } else {
     run_short_convolution(layer, *weights.short_convolution, input, out);
   }

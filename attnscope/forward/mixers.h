@@ -1,4 +1,5 @@
-// Layers of a pass without attention (Gated DeltaNet, short convolutions).
+// Layers of a pass without attention (Gated DeltaNet, Kimi Delta Attention, RG-LRU, short
+// convolutions).
 #pragma once
 
 #include <cstdint>
@@ -34,12 +35,25 @@ class MixerRun {
     std::span<float> next;
   };
   States states_of(std::int64_t layer, std::size_t sequence, const CausalConvolution& of) const;
+  /// Returns `size` numbers of the next state from `first` on, with the values of the past one (0
+  /// without one). If no state is kept, they are in `own`.
+  static float* started_state(const States& states, std::int64_t first, std::int64_t size,
+                              std::vector<float>& own);
+  /// Convolves rows of all sequences, and keeps the last ones for the next run.
+  void convolve_all(std::int64_t layer, const CausalConvolution& convolution,
+                    MatrixView<float> input, MatrixView<float> out);
   void run_delta_net(std::int64_t layer, const DeltaNetWeights& weights,
                      MatrixView<const float> input, MatrixView<float> out);
   void run_delta_head(std::int64_t layer, const DeltaNetWeights& weights, std::size_t sequence,
                       std::int64_t head, MatrixView<float> out);
   void run_short_convolution(std::int64_t layer, const ShortConvolutionWeights& weights,
                              MatrixView<const float> input, MatrixView<float> out);
+  void run_kimi_delta(std::int64_t layer, const KimiDeltaWeights& weights,
+                      MatrixView<const float> input, MatrixView<float> out);
+  void run_kimi_head(std::int64_t layer, const KimiDeltaWeights& weights, std::size_t sequence,
+                     std::int64_t head, MatrixView<float> out);
+  void run_rg_lru(std::int64_t layer, const RgLruWeights& weights, MatrixView<const float> input,
+                  MatrixView<float> out);
   MatrixView<float> rows_of(std::size_t sequence, MatrixView<float> all) const {
     return all.row_block(rows_.first[sequence], rows_.length[sequence]);
   }
@@ -47,7 +61,7 @@ class MixerRun {
   const SequenceRows& rows_;
   const Compute& compute_;
   std::span<KeyValueCache> caches_;
-  Matrix<float> projected_, convolved_;
+  Matrix<float> projected_, convolved_, decays_, gates_;
 };
 
 // Causal depthwise convolution along the text.

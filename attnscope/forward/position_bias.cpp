@@ -1,22 +1,15 @@
 #include "attnscope/forward/position_bias.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/model/tensor_names.h"
+#include "attnscope/tensor/low_precision.h"
 
 namespace attnscope {
 namespace {
-
-/// Rounds to the nearest bfloat16, ties to even.
-float rounded_to_bfloat16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t odd = bits >> 16 & 1;
-  return std::bit_cast<float>((bits + 0x7FFF + odd) & 0xFFFF0000);
-}
 
 /// Returns the correctly rounded float32 logarithm; the C library's float version may not be.
 float natural_logarithm(float value) {

@@ -59,6 +59,8 @@ struct WeightRule {
                                            // bias_names()
   bool own_bias = false;                   // `bias` is only of this projection, not of all fused
                                            // ones
+  bool is_other_name = false;              // used if the tensor of an earlier rule of the role is
+                                           // missing
   bool concatenated = false;               // experts: their matrices follow each other along the
                                            // first of two axes (DBRX)
 };

@@ -144,6 +144,27 @@ struct ShortConvolutionRule {
   ConfigFlag biased = {"", false};  // true: all three have biases
 };
 
+/// Kimi Delta Attention (KDA): like Gated DeltaNet, but each key dimension has its own decay.
+/// Queries, keys and values have their own convolutions. The decays and the gates of the output are
+/// products of two matrices; the gate is σ. Source: arXiv 2510.26692; transformers,
+/// modeling_kimi_linear.py.
+struct KimiDeltaRule {
+  ConfigKey heads, head_dim;
+  ConfigKey kernel;   // tokens per convolution window, which ends with the current token
+  std::string place;  // pattern of its tensor names, up to ".q_proj"
+};
+
+/// RG-LRU: a branch `linear_x` passes through a causal convolution and a recurrence with one state
+/// per channel, h = a h + √(1 − a²) i x. The decays a and the input gates i depend on the input,
+/// through block-diagonal matrices. The result is multiplied by a second branch, `linear_y`, with
+/// the MLP's activation. Source: Griffin, arXiv 2402.19427; transformers,
+/// modeling_recurrent_gemma.py.
+struct RgLruRule {
+  ConfigKey width;    // channels; no value: hidden size
+  ConfigKey kernel;   // tokens per convolution window, which ends with the current token
+  std::string place;  // pattern of its tensor names, up to ".linear_x"
+};
+
 /// Which layers have attention, and what the others have. A file specifies it by a list of layer
 /// types, a string with one letter per layer, a list of attention layers, or an interval. The first
 /// of these that the file has is used.
@@ -151,6 +172,7 @@ struct MixerRule {
   std::vector<LayerKind> kinds;  // for lists of layers and intervals, the first type with attention
                                  // and the first one without are used
   std::vector<std::string> list_keys = {};  // in config.json, a list of layer types
+  bool repeats_list = false;                // the list is a pattern that the layers repeat
   std::string letters_key = {};             // in config.json, a string
   std::vector<LayerKind> letters = {};
   std::string attending_key = {};  // in config.json, a list of layers
@@ -171,6 +193,10 @@ struct MixerRule {
   // How the forward pass computes layers without attention; at most one. None: it cannot.
   std::optional<DeltaNetRule> delta_net = {};
   std::optional<ShortConvolutionRule> short_convolution = {};
+  std::optional<KimiDeltaRule> kimi_delta = {};
+  std::optional<RgLruRule> rg_lru = {};
+
+  bool is_computed() const { return delta_net || short_convolution || kimi_delta || rg_lru; }
 };
 
 }  // namespace attnscope

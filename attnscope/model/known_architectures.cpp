@@ -138,6 +138,7 @@ namespace attnscope {
   FAMILY(qwen3_next)               \
   FAMILY(qwen3_vl)                 \
   FAMILY(qwen3_vl_moe)             \
+  FAMILY(recurrent_gemma)          \
   FAMILY(refined_web)              \
   FAMILY(rembert)                  \
   FAMILY(roberta)                  \
@@ -246,7 +247,7 @@ bool in_any_layout(const Architecture& architecture, Has has) {
 /// Some layers have a mixer that the forward pass does not support.
 bool has_unknown_mixers(const Architecture& architecture) {
   const MixerRule* rule = architecture.mixers.get();
-  return rule != nullptr && !rule->delta_net && !rule->short_convolution;
+  return rule != nullptr && !rule->is_computed();
 }
 
 bool is_run(const Architecture& architecture) {

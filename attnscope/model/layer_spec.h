@@ -77,10 +77,37 @@ struct ShortConvolutionSpec {
   bool biased = false;
 };
 
+/// KimiDeltaRule, resolved.
+struct KimiDeltaSpec {
+  std::int64_t heads = 0, head_dim = 0;
+  std::int64_t kernel = 1;
+  std::string place;
+  double epsilon = 0;                          // of the norm of the head outputs
+  Activation activation = Activation::linear;  // applied to the output of the convolution
+
+  std::int64_t channels() const { return heads * head_dim; }
+  std::int64_t convolved() const { return 3 * channels(); }
+  /// Queries, keys, values, steps, and the inner dimensions of decays and gates.
+  std::int64_t projected() const { return convolved() + heads + 2 * head_dim; }
+};
+
+/// RgLruRule, resolved.
+struct RgLruSpec {
+  std::int64_t width = 0;   // channels, a multiple of the number of blocks
+  std::int64_t blocks = 1;  // of the gate matrices
+  std::int64_t kernel = 1;
+  std::string place;
+  Activation activation = Activation::linear;
+
+  std::int64_t block_width() const { return width / blocks; }
+};
+
 /// The mixer that replaces a layer's attention; exactly one is set.
 struct MixerSpec {
   std::optional<DeltaNetSpec> delta_net;
   std::optional<ShortConvolutionSpec> short_convolution;
+  std::optional<KimiDeltaSpec> kimi_delta;
+  std::optional<RgLruSpec> rg_lru;
 };
 
 /// A norm over the last axis. `tensor` is a pattern under the prefix, without `.weight` and

@@ -46,10 +46,13 @@ Model::Model(std::shared_ptr<const Checkpoint> checkpoint, ModelSpec spec, std::
           "'" + std::string(role_name(role)) + "' is not stored: it is computed from latents";
     }
     for (const WeightRule& rule : spec_.architecture.weights) {
+      if (weights[slot(rule.role)].tensor != nullptr) continue;  // an earlier rule's tensor exists
       std::string none = why_not_in_layer(spec_, rule.role, layer);
-      weights[slot(rule.role)] =
-          none.empty() ? locate(rule_in_layer(spec_, rule, layer), layer, dimensions(layer))
-                       : Weight{.missing = std::move(none)};
+      Weight found = none.empty()
+                         ? locate(rule_in_layer(spec_, rule, layer), layer, dimensions(layer))
+                         : Weight{.missing = std::move(none)};
+      if (rule.is_other_name && found.tensor == nullptr) continue;
+      weights[slot(rule.role)] = std::move(found);
     }
   }
   expert_tensors_ = choose_expert_tensors();

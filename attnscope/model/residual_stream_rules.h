@@ -117,6 +117,7 @@ struct EmbeddingRule {
   ConfigFlag drops_masked = {"", false};
   ConfigKey masked_token = {};
   ConfigFlag times_sqrt_width = {"", false};
+  bool rounds_root = false;  // the √D of times_sqrt_width is rounded to bfloat16 (RecurrentGemma)
   std::string last_projection = {};  // D → E, after the final norm
 };
 

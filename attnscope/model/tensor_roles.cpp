@@ -176,6 +176,8 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
     const MixerRule& rule = *architecture.mixers;
     if (rule.delta_net) add("mixer", rule.delta_net->place, ".*");
     if (rule.short_convolution) add("mixer", rule.short_convolution->place, ".*");
+    if (rule.kimi_delta) add("mixer", rule.kimi_delta->place, ".*");
+    if (rule.rg_lru) add("mixer", rule.rg_lru->place, ".*");
   }
   if (architecture.daisy) {
     add("scalars", architecture.daisy->scalars);

@@ -49,6 +49,13 @@ inline std::uint16_t bf16_pattern(float value) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
 }
 
+/// Rounds to the nearest bfloat16, ties to even.
+inline float rounded_to_bfloat16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t odd = bits >> 16 & 1;
+  return std::bit_cast<float>((bits + 0x7FFF + odd) & 0xFFFF0000);
+}
+
 // The 8-bit floating-point formats. Each has 256 values, so a table contains all of them.
 
 /// Returns the exact value of each bit pattern. Throws std::invalid_argument for a dtype that is

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "attnscope/forward/mixer_functions.h"
+
 #include "attnscope/model/tensor_names.h"
 
 namespace attnscope {
@@ -32,6 +34,19 @@ void add_runs(std::vector<TensorMatrix>& parts, const TensorView& tensor, std::i
     parts.push_back(part_of_groups(tensor, groups, group, first, size));
     first += size;
   }
+}
+
+/// Joins convolutions with the same kernel and without biases into one of all their channels.
+CausalConvolution side_by_side(const std::vector<CausalConvolution>& parts) {
+  CausalConvolution out{.kernel = parts.front().kernel};
+  for (const CausalConvolution& part : parts) out.channels += part.channels;
+  for (std::int64_t tap = 0; tap < out.kernel; ++tap) {
+    for (const CausalConvolution& part : parts) {
+      const auto from = part.taps.begin() + tap * part.channels;
+      out.taps.insert(out.taps.end(), from, from + part.channels);
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -70,6 +85,18 @@ SharedLinear MixerReader::whole(std::int64_t layer, const std::string& name, std
 std::vector<float> MixerReader::vector(std::int64_t layer, const std::string& name,
                                        std::int64_t size) const {
   return values(need(model_.find(name_in(layer, name), Shape{size}), layer));
+}
+
+std::vector<float> MixerReader::numbers(std::int64_t layer, const std::string& name,
+                                        std::int64_t size) const {
+  const CheckpointTensor& tensor = need(model_.find(name_in(layer, name)), layer);
+  const std::int64_t found = tensor.view.element_count();
+  if (found != size) {
+    refuse("'" + tensor.name + "' has " + std::to_string(found) + " values, expected " +
+               std::to_string(size),
+           layer);
+  }
+  return values(tensor);
 }
 
 CausalConvolution MixerReader::convolution(std::int64_t layer, const std::string& name,
@@ -134,6 +161,89 @@ ShortConvolutionWeights MixerReader::read_short_convolution(
               convolution(layer, spec.place + ".conv.weight", width, spec.kernel, spec.biased)};
 }
 
+KimiDeltaWeights MixerReader::read_kimi_delta(std::int64_t layer, const KimiDeltaSpec& spec) const {
+  const std::int64_t width = spec_.dimensions.width, channels = spec.channels();
+  std::vector<const CheckpointTensor*> tensors;
+  std::vector<TensorMatrix> parts;
+  const auto add = [&](const char* name, std::int64_t outputs) {
+    tensors.push_back(&matrix(layer, spec.place + name, outputs, width));
+    parts.push_back(whole_matrix(tensors.back()->view));
+  };
+  for (const char* name : {".q_proj.weight", ".k_proj.weight", ".v_proj.weight"}) {
+    add(name, channels);
+  }
+  add(".b_proj.weight", spec.heads);
+  add(".f_a_proj.weight", spec.head_dim);
+  add(".g_a_proj.weight", spec.head_dim);
+  std::vector<CausalConvolution> own;
+  for (const char* name : {".q_conv1d.weight", ".k_conv1d.weight", ".v_conv1d.weight"}) {
+    own.push_back(convolution(layer, spec.place + name, channels, spec.kernel, /*biased=*/false));
+  }
+  const auto expand = [&](const char* name) {
+    return whole(layer, spec.place + name, channels, spec.head_dim, /*biased=*/false);
+  };
+  KimiDeltaWeights out{
+      .spec = spec,
+      .input = stacked(parts, {}),
+      .decay = expand(".f_b_proj.weight"),
+      .gate = expand(".g_b_proj.weight"),
+      .convolution = side_by_side(own),
+      .rates = numbers(layer, spec.place + ".A_log", spec.heads),  // (1, 1, H, 1)
+      .rate_bias = vector(layer, spec.place + ".dt_bias", channels),
+      .norm = norm_of_shape(
+          {.kind = NormKind::rms, .epsilon = spec.epsilon, .tensor = spec.place + ".o_norm"}, layer,
+          {spec.head_dim})};
+  for (float& rate : out.rates) rate = std::exp(rate);
+  for (const CheckpointTensor* read : tensors) model_.checkpoint().check_intact(*read);
+  return out;
+}
+
+RgLruWeights MixerReader::read_rg_lru(std::int64_t layer, const RgLruSpec& spec) const {
+  const std::int64_t width = spec_.dimensions.width, of_block = spec.block_width();
+  const auto branch = [&](const char* name) {
+    return whole(layer, spec.place + name, spec.width, width, /*biased=*/true);
+  };
+  const auto gate = [&](const char* name) -> const CheckpointTensor& {
+    const Shape shape{spec.blocks, of_block, of_block};
+    return need(model_.find(name_in(layer, spec.place + name), shape), layer);
+  };
+  RgLruWeights out{.spec = spec,
+                   .input = branch(".linear_x.weight"),
+                   .gate = branch(".linear_y.weight"),
+                   .convolution = convolution(layer, spec.place + ".conv_1d.weight", spec.width,
+                                              spec.kernel, /*biased=*/true)};
+  const CheckpointTensor& of_input = gate(".rg_lru.input_gate_weight");
+  const CheckpointTensor& of_recurrence = gate(".rg_lru.recurrent_gate_weight");
+  std::vector<float> biases[] = {
+      numbers(layer, spec.place + ".rg_lru.input_gate_bias", spec.width),
+      numbers(layer, spec.place + ".rg_lru.recurrent_gate_bias", spec.width)};
+  for (std::int64_t block = 0; block < spec.blocks; ++block) {
+    std::vector<TensorMatrix> parts;
+    std::vector<float> bias;
+    for (const CheckpointTensor* tensor : {&of_input, &of_recurrence}) {
+      const TensorView& view = tensor->view;  // (blocks, inputs, outputs)
+      parts.push_back({.tensor = view,
+                       .rows = of_block,
+                       .cols = of_block,
+                       .first = block * view.stride(0),
+                       .row_stride = view.stride(2),
+                       .col_stride = view.stride(1),
+                       .block_rows = of_block});
+    }
+    for (const std::vector<float>& all : biases) {
+      bias.insert(bias.end(), all.begin() + block * of_block, all.begin() + (block + 1) * of_block);
+    }
+    out.gates.push_back(stacked(parts, std::move(bias)));
+  }
+  constexpr float kRate = 8;
+  out.rates = vector(layer, spec.place + ".rg_lru.recurrent_param", spec.width);
+  for (float& rate : out.rates) rate = kRate * softplus(rate);
+  for (const CheckpointTensor* read : {&of_input, &of_recurrence}) {
+    model_.checkpoint().check_intact(*read);
+  }
+  return out;
+}
+
 std::shared_ptr<const MixerWeights> MixerReader::read(std::int64_t layer,
                                                       const MixerSpec& spec) const {
   const std::int64_t width = spec_.dimensions.width;
@@ -142,6 +252,14 @@ std::shared_ptr<const MixerWeights> MixerReader::read(std::int64_t layer,
     out.delta_net = read_delta_net(layer, *spec.delta_net);
     out.output = whole(layer, spec.delta_net->place + ".out_proj.weight", width,
                        spec.delta_net->values(), /*biased=*/false);
+  } else if (spec.kimi_delta) {
+    out.kimi_delta = read_kimi_delta(layer, *spec.kimi_delta);
+    out.output = whole(layer, spec.kimi_delta->place + ".o_proj.weight", width,
+                       spec.kimi_delta->channels(), /*biased=*/false);
+  } else if (spec.rg_lru) {
+    out.rg_lru = read_rg_lru(layer, *spec.rg_lru);
+    out.output = whole(layer, spec.rg_lru->place + ".linear_out.weight", width, spec.rg_lru->width,
+                       /*biased=*/true);
   } else {
     const ShortConvolutionSpec& own = *spec.short_convolution;
     out.short_convolution = read_short_convolution(layer, own);
@@ -158,6 +276,14 @@ std::uint64_t mixer_weights_bytes(const Model& model) {
     if (layer.mixer->delta_net) {
       const DeltaNetSpec& own = *layer.mixer->delta_net;
       numbers += width * static_cast<std::uint64_t>(own.projected() + own.values());
+    } else if (layer.mixer->kimi_delta) {
+      const KimiDeltaSpec& own = *layer.mixer->kimi_delta;
+      numbers += width * static_cast<std::uint64_t>(own.projected() + own.channels()) +
+                 static_cast<std::uint64_t>(2 * own.channels() * own.head_dim);
+    } else if (layer.mixer->rg_lru) {
+      const RgLruSpec& own = *layer.mixer->rg_lru;
+      numbers += static_cast<std::uint64_t>(own.width) *
+                 (3 * width + 2 * static_cast<std::uint64_t>(own.block_width()));
     } else {
       numbers += 4 * width * width;
     }

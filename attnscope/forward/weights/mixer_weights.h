@@ -36,10 +36,32 @@ struct ShortConvolutionWeights {
   CausalConvolution convolution;
 };
 
-/// Weights of a mixer: exactly one of the two kinds.
+struct KimiDeltaWeights {
+  KimiDeltaSpec spec;
+  /// Projection to queries, keys, values, the steps of all heads, and the inner dimensions of
+  /// decays and gates.
+  SharedLinear input;
+  SharedLinear decay, gate;       // from the inner dimensions to all channels
+  CausalConvolution convolution;  // convolution of queries, keys and values
+  std::vector<float> rates;       // exp(A_log), one per head
+  std::vector<float> rate_bias;   // dt_bias, one per channel
+  NormWeights norm;               // norm of each head's output
+};
+
+struct RgLruWeights {
+  RgLruSpec spec;
+  SharedLinear input, gate;         // linear_x, linear_y
+  CausalConvolution convolution;    // convolution of the input
+  std::vector<SharedLinear> gates;  // one per block: input gates, then recurrence gates
+  std::vector<float> rates;         // 8 softplus(recurrent_param), one per channel
+};
+
+/// Weights of a mixer: exactly one of the kinds.
 struct MixerWeights {
   std::optional<DeltaNetWeights> delta_net;
   std::optional<ShortConvolutionWeights> short_convolution;
+  std::optional<KimiDeltaWeights> kimi_delta;
+  std::optional<RgLruWeights> rg_lru;
   SharedLinear output;  // output projection to the residual stream
 };
 
@@ -56,6 +78,8 @@ class MixerReader : TensorReader {
   DeltaNetWeights read_delta_net(std::int64_t layer, const DeltaNetSpec& spec) const;
   ShortConvolutionWeights read_short_convolution(std::int64_t layer,
                                                  const ShortConvolutionSpec& spec) const;
+  KimiDeltaWeights read_kimi_delta(std::int64_t layer, const KimiDeltaSpec& spec) const;
+  RgLruWeights read_rg_lru(std::int64_t layer, const RgLruSpec& spec) const;
   std::string name_in(std::int64_t layer, const std::string& pattern) const;
   const CheckpointTensor& matrix(std::int64_t layer, const std::string& name, std::int64_t outputs,
                                  std::int64_t inputs) const;
@@ -66,6 +90,8 @@ class MixerReader : TensorReader {
   std::vector<float> bias_of(std::int64_t layer, const std::string& weight, std::int64_t size,
                              bool biased) const;
   std::vector<float> vector(std::int64_t layer, const std::string& name, std::int64_t size) const;
+  /// Reads `size` values of a tensor with any number of axes.
+  std::vector<float> numbers(std::int64_t layer, const std::string& name, std::int64_t size) const;
   CausalConvolution convolution(std::int64_t layer, const std::string& name, std::int64_t channels,
                                 std::int64_t kernel, bool biased) const;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attnscope/base/text.h"
+#include "attnscope/tensor/low_precision.h"
 
 namespace attnscope {
 
@@ -32,6 +33,10 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   stream.embedding_factor = config.flag(embedding.times_sqrt_width)
                                 ? std::sqrt(static_cast<double>(width))
                                 : config.positive(architecture.multipliers.embedding).value_or(1);
+  if (embedding.rounds_root) {
+    stream.embedding_factor =
+        static_cast<double>(rounded_to_bfloat16(static_cast<float>(stream.embedding_factor)));
+  }
   if (config.flag(embedding.drops_masked)) {
     stream.dropped_token = config.number(embedding.masked_token, /*least=*/0);
     if (!stream.dropped_token && spec.not_run.empty()) {

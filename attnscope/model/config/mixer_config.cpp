@@ -93,6 +93,9 @@ std::vector<LayerMixer> read_layers(const MixerRule& rule, const ConfigReader& c
   const auto count = static_cast<std::size_t>(layers);
   if (has_list(rule, config)) {
     std::vector<LayerMixer> mixers = listed_mixers(rule, config);
+    for (std::size_t at = 0; rule.repeats_list && !mixers.empty() && mixers.size() < count; ++at) {
+      mixers.push_back(LayerMixer(mixers[at]));
+    }
     if (mixers.size() < count) {
       const std::string key = list_key(rule, config);
       config.refuse("'" + (key.empty() ? rule.letters_key : key) + "' lists " +
@@ -160,6 +163,32 @@ ShortConvolutionSpec read_short_convolution(const ShortConvolutionRule& rule,
   return spec;
 }
 
+KimiDeltaSpec read_kimi_delta(const KimiDeltaRule& rule, const ConfigReader& config) {
+  const KimiDeltaSpec spec{.heads = config.required(rule.heads),
+                           .head_dim = config.required(rule.head_dim),
+                           .kernel = config.required(rule.kernel),
+                           .place = rule.place};
+  check_size(3 * spec.heads, spec.head_dim, config);
+  check_size(spec.channels(), spec.head_dim, config);
+  check_size(spec.convolved(), spec.kernel, config);
+  return spec;
+}
+
+RgLruSpec read_rg_lru(const RgLruRule& rule, const ConfigReader& config,
+                      const Dimensions& dimensions) {
+  const RgLruSpec spec{.width = config.number(rule.width).value_or(dimensions.width),
+                       .blocks = dimensions.heads.heads,
+                       .kernel = config.required(rule.kernel),
+                       .place = rule.place};
+  if (spec.width % spec.blocks != 0) {
+    config.refuse("'" + rule.width.name + "' is " + std::to_string(spec.width) +
+                  ", expected a multiple of " + counted(spec.blocks, "head"));
+  }
+  check_size(spec.width, spec.block_width(), config);
+  check_size(spec.width, spec.kernel, config);
+  return spec;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> listed_layer_count(const MixerRule& rule, const ConfigReader& config) {
@@ -189,6 +218,16 @@ void read_mixers(ModelSpec& spec, const ConfigReader& config) {
     sizes.state = (own.kernel - 1) * dimensions.width;
     sizes.row = 4 * dimensions.width;
   }
+  if (rule.kimi_delta) {
+    const KimiDeltaSpec own = read_kimi_delta(*rule.kimi_delta, config);
+    sizes.state = (own.kernel - 1) * own.convolved() + own.channels() * own.head_dim;
+    sizes.row = own.projected() + own.convolved() + 3 * own.channels();
+  }
+  if (rule.rg_lru) {
+    const RgLruSpec own = read_rg_lru(*rule.rg_lru, config, dimensions);
+    sizes.state = own.kernel * own.width;
+    sizes.row = 6 * own.width;
+  }
   dimensions.mixers = std::make_shared<const MixerSizes>(std::move(sizes));
 }
 
@@ -196,12 +235,24 @@ std::optional<MixerSpec> mixer_spec(const ModelSpec& spec, const ConfigReader& c
                                     Activation activation) {
   if (spec.dimensions.mixers == nullptr) return std::nullopt;
   const MixerRule& rule = *spec.architecture.mixers;
+  const ConfigNumber& epsilon_key = spec.architecture.norm->epsilon;
+  const double epsilon = config.real(epsilon_key).value_or(epsilon_key.fallback.value_or(0));
   if (rule.delta_net) {
     DeltaNetSpec own = read_delta_net(*rule.delta_net, config);
-    const ConfigNumber& epsilon = spec.architecture.norm->epsilon;
-    own.epsilon = config.real(epsilon).value_or(epsilon.fallback.value_or(0));
+    own.epsilon = epsilon;
     own.activation = activation;
     return MixerSpec{.delta_net = std::move(own)};
+  }
+  if (rule.kimi_delta) {
+    KimiDeltaSpec own = read_kimi_delta(*rule.kimi_delta, config);
+    own.epsilon = epsilon;
+    own.activation = activation;
+    return MixerSpec{.kimi_delta = std::move(own)};
+  }
+  if (rule.rg_lru) {
+    RgLruSpec own = read_rg_lru(*rule.rg_lru, config, spec.dimensions);
+    own.activation = activation;
+    return MixerSpec{.rg_lru = std::move(own)};
   }
   if (!rule.short_convolution) return std::nullopt;
   return MixerSpec{.short_convolution = read_short_convolution(*rule.short_convolution, config,
@@ -211,7 +262,7 @@ std::optional<MixerSpec> mixer_spec(const ModelSpec& spec, const ConfigReader& c
 std::string unknown_mixer(const ModelSpec& spec) {
   if (spec.dimensions.mixers == nullptr) return "";
   const MixerRule& rule = *spec.architecture.mixers;
-  const bool computed = rule.delta_net || rule.short_convolution;
+  const bool computed = rule.is_computed();
   const std::string known = computed ? first_kind(rule, false).mixer : "";
   const std::vector<LayerMixer>& layers = spec.dimensions.mixers->layers;
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {

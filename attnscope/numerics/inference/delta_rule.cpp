@@ -1,5 +1,6 @@
 #include "attnscope/numerics/inference/delta_rule.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -50,6 +51,40 @@ void delta_rule(const DeltaRuleTokens& tokens, MatrixView<float> state, MatrixVi
                                               .state = state,
                                               .out = out,
                                               .scratch = memory.reserve(count)});
+}
+
+void delta_rule_by_channel(const ChannelDeltaRuleTokens& tokens, MatrixView<float> state,
+                           MatrixView<float> out, const Compute& compute) {
+  const std::int64_t depth = state.rows, columns = state.cols;
+  std::vector<float> known(static_cast<std::size_t>(columns));
+  float* change = known.data();
+  for (std::int64_t token = 0; token < out.rows; ++token) {
+    compute.check_stop();
+    std::fill_n(change, columns, 0.0F);
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const float key = tokens.keys(token, k), decay = tokens.decays(token, k);
+      float* row = &state(k, 0);
+      for (std::int64_t col = 0; col < columns; ++col) {
+        row[col] *= decay;
+        change[col] += row[col] * key;
+      }
+    }
+    const float step = tokens.steps[static_cast<std::size_t>(token)];
+    const float* wanted = &tokens.values(token, 0);
+    float* to = &out(token, 0);
+    for (std::int64_t col = 0; col < columns; ++col) {
+      change[col] = step * (wanted[col] - change[col]);
+      to[col] = 0;
+    }
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const float key = tokens.keys(token, k), query = tokens.queries(token, k);
+      float* row = &state(k, 0);
+      for (std::int64_t col = 0; col < columns; ++col) {
+        row[col] += key * change[col];
+        to[col] += row[col] * query;
+      }
+    }
+  }
 }
 
 }  // namespace attnscope

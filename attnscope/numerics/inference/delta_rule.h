@@ -1,4 +1,4 @@
-// The recurrence of Gated DeltaNet, in float32.
+// The recurrences of Gated DeltaNet and Kimi Delta Attention, in float32.
 #pragma once
 
 #include <span>
@@ -21,5 +21,17 @@ struct DeltaRuleTokens {
 /// torch_recurrent_gated_delta_rule().
 void delta_rule(const DeltaRuleTokens& tokens, MatrixView<float> state, MatrixView<float> out,
                 const Compute& compute);
+
+/// Inputs of one head for some tokens, with one decay per row of the state.
+struct ChannelDeltaRuleTokens {
+  MatrixView<const float> queries, keys, decays;  // (tokens, d_k)
+  MatrixView<const float> values;                 // (tokens, d_v)
+  std::span<const float> steps;                   // one per token
+};
+
+/// The same as delta_rule(), but row k of S is multiplied by decay k. Reference: transformers,
+/// recurrent_kimi_delta_attention().
+void delta_rule_by_channel(const ChannelDeltaRuleTokens& tokens, MatrixView<float> state,
+                           MatrixView<float> out, const Compute& compute);
 
 }  // namespace attnscope

@@ -52,6 +52,10 @@ TEST(MixerConfig, ListsTheAttentionLayers) {
       {"zamba2", {{"layers_block_type", {"mamba", "hybrid", "hybrid"}}}, "-aa"},
       {"kimi_linear", {{"num_hidden_layers", 9}}, "----a---a"},
       {"kimi_linear", {{"linear_attn_config", {{"full_attn_layers", {2}}}}}, "-a-"},
+      {"recurrent_gemma", {{"num_hidden_layers", 5}}, "--a--"},
+      {"recurrent_gemma",
+       {{"num_hidden_layers", 5}, {"block_types", {"attention", "recurrent"}}},
+       "a-a-a"},
       {"llama", {{"layer_types", {linear, full, full}}}, "aaa"},
   };
   for (const auto& [type, changes, layers] : cases) {
@@ -76,6 +80,15 @@ TEST(MixerConfig, UsesTransformersDefaultsForMissingValues) {
   EXPECT_EQ(lfm2.layers.front().mixer->short_convolution->kernel, 3);
   EXPECT_EQ(lfm2.dimensions.mlp_width, 8192);  // instead of 12288
   EXPECT_EQ(spec_of("qwen3_next", {{"num_key_value_heads", nullptr}}).dimensions.experts, 4);
+  const KimiDeltaSpec kimi = *spec_of("kimi_linear").layers.front().mixer->kimi_delta;
+  EXPECT_EQ(kimi.heads, 32);
+  EXPECT_EQ(kimi.head_dim, 128);
+  EXPECT_EQ(kimi.kernel, 4);
+  EXPECT_EQ(kimi.epsilon, 1e-5);
+  const ModelSpec griffin = spec_of("recurrent_gemma");
+  EXPECT_EQ(griffin.layers.front().mixer->rg_lru->width, griffin.dimensions.width);
+  EXPECT_EQ(griffin.layers.front().mixer->rg_lru->kernel, 4);
+  EXPECT_EQ(griffin.layers.back().attention.mask.reach, 2047);
 }
 
 TEST(MixerConfig, NamesTheLayerThatPreventsTheForwardPass) {
@@ -97,8 +110,11 @@ TEST(MixerConfig, NamesTheLayerThatPreventsTheForwardPass) {
        "layer 1 has an MLP instead of attention, which is not supported"},
       {"zamba2", json::object(),
        "layer 0 has Mamba-2 instead of attention, which is not supported"},
-      {"kimi_linear", json::object(),
-       "layer 0 has Kimi Delta Attention instead of attention, which is not supported"},
+      {"kimi_linear", json::object(), ""},
+      {"recurrent_gemma", json::object(), ""},
+      {"recurrent_gemma",
+       {{"block_types", {"recurrent", "odd"}}},
+       "layer 1 has the unknown type 'odd' instead of attention, which is not supported"},
       {"qwen3_next",
        {{"layer_types", {"full_attention", "full_attention", "odd"}}},
        "layer 2 has the unknown type 'odd' instead of attention, which is not supported"},
@@ -125,6 +141,11 @@ TEST(MixerConfig, RejectsInvalidValues) {
       {"lfm2", {{"full_attn_idxs", {-1}}}, "'full_attn_idxs'"},
       {"lfm2", {{"conv_L_cache", 900'000'000}, {"full_attn_idxs", {1}}}, "the limit"},
       {"lfm2", {{"block_ffn_dim_multiplier", 1e30}}, "the limit"},
+      {"kimi_linear", {{"linear_head_dim", 900'000'000}}, "exceed the limit of 1000000000"},
+      {"kimi_linear", {{"linear_attn_config", {{"num_heads", 0}}}}, "num_heads"},
+      {"recurrent_gemma", {{"lru_width", 3}}, "'lru_width' is 3, expected a multiple of"},
+      {"recurrent_gemma", {{"conv1d_width", 900'000'000}}, "the limit"},
+      {"recurrent_gemma", {{"block_types", json::array()}}, "'block_types' lists 0 of 3 layers"},
       {"jamba", {{"attn_layer_offset", 8}}, "'attn_layer_offset' is 8"},
       {"nemotron_h", {{"hybrid_override_pattern", 7}}, "'hybrid_override_pattern'"},
   };
