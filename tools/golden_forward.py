@@ -11,7 +11,8 @@ the files. config.json is in the format of transformers 5. A config with spellin
 The expected tensors of a variant, for inputs N = 0, 1, ...:
     - tokens.N         [T] int32
     - logits.N         [T, V] float32; absent if the checkpoint has no head
-    - hidden_states.N  [L + 1, T, D] float32, as returned by transformers: the last one is after the final norm
+    - hidden_states.N  [L + 1, T, D] float32, as returned by transformers: the last one is after the final norm. With several
+                       streams (AltUp): the active one
     - attentions.N     [L, H, T, T] float32, after the softmax; only of layers with attention
 
 If the last hidden state is narrower than D (OPT with projections), hidden_states.N has L entries and
@@ -31,6 +32,7 @@ import os
 import shutil
 import tempfile
 import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +55,7 @@ SIZE_LIMIT = 24_000_000
 ROUTED = 200  # tokens
 GENERATES = {("llama", "dynamic"), ("gpt_neox", "dynamic"), ("phi3", "longrope"), ("phi3", "longrope-su"),
              ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", ""), ("bloom", ""), ("mpt", ""), ("falcon-rw", ""),
-             ("minicpm3", ""), ("qwen3_next", ""), ("qwen3_5-long", ""), ("lfm2", ""), ("kimi_linear", ""), ("recurrent_gemma", ""),
+             ("minicpm3", ""), ("qwen3_next", ""), ("qwen3_5-long", ""), ("lfm2", ""), ("kimi_linear", ""), ("recurrent_gemma", ""), ("gemma3n", ""),
              ("deepseek_v32-selects", ""), ("glm_moe_dsa-selects", "shared"), ("gemma4", ""), ("gemma4-same-matrix", "")}
 PROMPT, WRITTEN = 6, 24  # tokens
 WITHOUT_MAPS = 1e-4
@@ -86,6 +88,27 @@ class InFloat64(TorchFunctionMode):
         return function(*arguments, **keywords)
 
 
+@contextmanager
+def last_states_kept(model: torch.nn.Module):
+    """Keep the input of the LM head in `last_states`."""
+    head = getattr(model, "lm_head", None)
+    hook = head and head.register_forward_pre_hook(lambda _, arguments: setattr(model, "last_states", arguments[0]))
+    try:
+        yield
+    finally:
+        if hook:
+            hook.remove()
+
+
+def states_of(model: torch.nn.Module, result) -> list[torch.Tensor]:
+    """Return the hidden states (texts, T, D). Models with several streams (AltUp) return all of them, before the final norm:
+    this takes the active stream, and the last hidden state after the norm."""
+    states = list(result.hidden_states)
+    if states[0].dim() == 3:
+        return states
+    return [state[model.config.altup_active_idx] for state in states[:-1]] + [model.last_states]
+
+
 def outputs(model: torch.nn.Module, texts: list[np.ndarray], pad: int | None) -> list[dict[str, np.ndarray]]:
     """Return the rows of each text. Several texts form one batch, padded on the right and masked."""
     longest = max(map(len, texts))
@@ -93,13 +116,14 @@ def outputs(model: torch.nn.Module, texts: list[np.ndarray], pad: int | None) ->
     masks = {}
     if len(texts) > 1:
         masks["attention_mask"] = torch.tensor([[1] * len(text) + [0] * (longest - len(text)) for text in texts])
-    with torch.no_grad():
+    with torch.no_grad(), last_states_kept(model):
         result = model(input_ids=torch.from_numpy(ids).long(), output_hidden_states=True, output_attentions=True,
                        **masks)
+        states = states_of(model, result)
     rows = []
     for index, text in enumerate(texts):
         size = len(text)
-        hidden = [state[index, :size].numpy() for state in result.hidden_states]
+        hidden = [state[index, :size].numpy() for state in states]
         narrow = hidden[-1].shape != hidden[0].shape
         row = {"hidden_states": np.stack(hidden[:-1] if narrow else hidden),
                "attentions": np.stack([maps[index, :, :size, :size].numpy() for maps in result.attentions])}
@@ -176,7 +200,8 @@ def check_without_maps(case: Case, weights: Path, config: dict, inputs: Inputs, 
     for text, row in zip((text for texts in inputs.batches for text in texts), rows, strict=True):
         with torch.no_grad():
             model = load(case, weights, config, "sdpa")
-            states = model(input_ids=torch.from_numpy(text).long()[None], output_hidden_states=True).hidden_states
+            with last_states_kept(model):
+                states = states_of(model, model(input_ids=torch.from_numpy(text).long()[None], output_hidden_states=True))
         error = largest_difference(states[-2][0].numpy(), row["hidden_states"][len(states) - 2], "")
         assert error < WITHOUT_MAPS, f"{case.name}: states without maps differ by {error}"
 

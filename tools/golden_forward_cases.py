@@ -1,5 +1,6 @@
 """All cases of golden_forward.py: every architecture, and every variant of it that changes the forward pass."""
 
+from golden_forward_altup import GEMMA3N
 from golden_forward_bert_like import BERT_LIKE
 from golden_forward_biased import BIASED
 from golden_forward_by_layer import BY_LAYER

@@ -16,7 +16,6 @@ import torch
 import transformers
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "data" / "weights_only"
-WINDOWED, FULL = "sliding_attention", "full_attention"
 FAMILIES = {
     "deepseek_v4": ("DeepseekV4ForCausalLM", {
         "vocab_size": 12, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 8, "q_lora_rank": 6,
@@ -24,11 +23,6 @@ FAMILIES = {
         "num_experts_per_tok": 2, "index_n_heads": 2, "index_head_dim": 4, "index_topk": 4, "sliding_window": 4,
         "layer_types": ["heavily_compressed_attention", "compressed_sparse_attention"], "mlp_layer_types": ["hash_moe", "moe"],
         "compress_rates": {"compressed_sparse_attention": 2, "heavily_compressed_attention": 4}}),
-    "gemma3n": ("Gemma3nForCausalLM", {
-        "vocab_size": 12, "hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
-        "head_dim": 6, "intermediate_size": [8, 8, 12, 8], "num_kv_shared_layers": 2, "hidden_size_per_layer_input": 4,
-        "vocab_size_per_layer_input": 12, "laurel_rank": 3, "layer_types": [WINDOWED, FULL] * 2, "sliding_window": 4,
-        "activation_sparsity_pattern": [0.0] * 4}),
 }
 
 

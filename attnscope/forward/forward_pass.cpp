@@ -65,6 +65,10 @@ std::int64_t kept_row_size(const ModelSpec& spec) {
     const HeadShape& heads = spec.dimensions_of(*sharing.from).heads;
     numbers += heads.total_dim(Role::key) + heads.total_dim(Role::value);
   }
+  if (spec.stream.altup) numbers += (spec.stream.altup->streams + 3) * spec.dimensions.width;
+  const bool has_cutoff = std::any_of(spec.layers.begin(), spec.layers.end(),
+                                      [](const LayerSpec& layer) { return layer.gate_cutoff; });
+  if (has_cutoff) numbers += largest_dimensions(spec).mlp_width;
   const bool keeps_embedding = !spec.layers.empty() && spec.layers.front().own_input.has_value();
   return keeps_embedding ? numbers + 2 * spec.dimensions.width : numbers;
 }
@@ -272,7 +276,7 @@ bool ForwardPass::may_start_between(bool remembers) const {
   return std::none_of(spec.key_values.begin(), spec.key_values.end(),
                       [](const KeyValueSharing& sharing) { return sharing.from.has_value(); }) &&
          std::none_of(weights_.layers.begin(), weights_.layers.end(), [&](const auto& layer) {
-           return layer.input || layer.convolution || layer.own_input ||
+           return layer.input || layer.convolution || layer.own_input || layer.altup ||
                   (layer.cross && !remembers);
          });
 }

@@ -8,6 +8,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/model/rope.h"
+#include "attnscope/numerics/inference/activations.h"
 #include "attnscope/numerics/inference/norms.h"
 #include "attnscope/numerics/vector_loops.h"
 
@@ -87,6 +88,9 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
   for (const KeyValueSharing& sharing : spec.key_values) {
     if (sharing.from) kept_.try_emplace(*sharing.from);
   }
+  if (spec.stream.altup) {
+    altup_.start(*spec.stream.altup, weights.streams, states_.view(), compute);
+  }
 }
 
 /// Combines the residual stream with skip connections before the attention (daisy).
@@ -106,13 +110,22 @@ void LayerRun::mlp(std::int64_t layer, MatrixView<const float> input, MatrixView
   if (weights.experts) {
     return experts_.run(layer, *weights.experts, states_.view(), input, out, add);
   }
-  const Activation activation = spec_.layers[static_cast<std::size_t>(layer)].activation;
+  const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
+  const Activation activation = spec.activation;
   const MatrixView<float> wide = sized(wide_, rows_.total, weights.up->weights.outputs());
   const bool gated = weights.gate != nullptr;
   show_input(layer, Role::up, input);
   apply(*weights.up, input, {.activation = gated ? Activation::linear : activation}, wide,
         compute_);
-  if (gated) {
+  if (gated && spec.gate_cutoff) {
+    const MatrixView<float> gates = sized(gates_, wide.rows, wide.cols);
+    apply(*weights.gate, input, {}, gates, compute_);
+    cut_gates(*spec.gate_cutoff, gates);
+    activate(activation, gates, compute_);
+    for (std::int64_t row = 0; row < wide.rows; ++row) {
+      for (std::int64_t col = 0; col < wide.cols; ++col) wide(row, col) *= gates(row, col);
+    }
+  } else if (gated) {
     apply(*weights.gate, input, {.activation = activation, .multiply = wide}, wide, compute_);
   }
   show_input(layer, Role::down, wide);
@@ -210,6 +223,7 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   };
 
   enter(layer);
+  if (weights.altup) altup_.predict(*weights.altup, stream, compute_);
   const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
   show_input(layer, Role::query, input);
   if (start.heads.data != nullptr) {
@@ -235,6 +249,7 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   }
 
   if (start.attends) add_attention(layer);
+  if (weights.laurel) add_laurel(*weights.laurel, input, stream, compute_);
   if (spec.parallel) {
     add_to_stream(of_mlp, spec.branch_factor);
   } else {
@@ -248,14 +263,29 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
     norm_stream(weights.mlp_sum);
   }
   if (weights.convolution) add_convolution(*weights.convolution);
-  if (weights.own_input) {
-    own_inputs_.add(*weights.own_input, spec.activation, sequences_, embedding_.view(), stream,
-                    compute_);
+  if (weights.altup) altup_.correct(*weights.altup, stream, compute_);
+  if (weights.own_input) add_own_input(layer);
+  if (weights.altup && layer + 1 == spec_.dimensions.layers) {
+    altup_.merge(weights_.last_streams, stream, compute_);
   }
   if (weights.output_factor != 1) mix(states_, weights.output_factor, states_, 0);
   const auto taken_up = skipped_.find(layer);
   if (taken_up != skipped_.end()) taken_up->second = copied(states_.view());
   check_states(weights_, stream, "layer " + std::to_string(layer));
+}
+
+void LayerRun::add_own_input(std::int64_t layer) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const Activation activation = spec_.layers[static_cast<std::size_t>(layer)].activation;
+  const MatrixView<float> stream = states_.view();
+  const MatrixView<const float> from =
+      weights.altup ? altup_.scaled(*weights.altup, stream) : MatrixView<const float>(stream);
+  const MatrixView<const float> term = own_inputs_.term(*weights.own_input, activation, sequences_,
+                                                        embedding_.view(), from, compute_);
+  if (weights.altup) return altup_.add(term, stream);
+  for (std::int64_t row = 0; row < stream.rows; ++row) {
+    for (std::int64_t col = 0; col < stream.cols; ++col) stream(row, col) += term(row, col);
+  }
 }
 
 // Convolution that DeBERTa's first layer adds to its output.
@@ -283,9 +313,9 @@ void LayerRun::add_convolution(const ConvolutionWeights& convolution) {
   apply_norm(*convolution.norm, stream, stream, compute_);
 }
 
-void PerLayerInput::add(const PerLayerInputWeights& weights, Activation activation,
-                        std::span<const TokenIds> sequences, MatrixView<const float> embedding,
-                        MatrixView<float> stream, const Compute& compute) {
+MatrixView<const float> PerLayerInput::term(
+    const PerLayerInputWeights& weights, Activation activation, std::span<const TokenIds> sequences,
+    MatrixView<const float> embedding, MatrixView<const float> stream, const Compute& compute) {
   const MatrixView<float> input = sized(input_, stream.rows, weights.width);
   apply(*weights.projection, embedding, {}, input, compute);
   apply_norm(*weights.projection_norm, input, input, compute);
@@ -295,7 +325,7 @@ void PerLayerInput::add(const PerLayerInputWeights& weights, Activation activati
   std::int64_t row = 0;
   for (const TokenIds& ids : sequences) {
     for (const std::int64_t id : ids) {
-      weights.table.read(id, of_token);
+      weights.table.read(id < weights.table.rows ? id : 0, of_token);
       for (std::int64_t col = 0; col < weights.width; ++col) {
         float& value = input(row, col);
         value = (value + root * of_token[static_cast<std::size_t>(col)]) * kShare;
@@ -310,9 +340,7 @@ void PerLayerInput::add(const PerLayerInputWeights& weights, Activation activati
   const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
   apply(*weights.up, narrow, {}, change, compute);
   apply_norm(*weights.norm, change, change, compute);
-  for (row = 0; row < stream.rows; ++row) {
-    for (std::int64_t col = 0; col < stream.cols; ++col) stream(row, col) += change(row, col);
-  }
+  return change;
 }
 
 }  // namespace attnscope

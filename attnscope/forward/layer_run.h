@@ -12,6 +12,7 @@
 
 #include "attnscope/base/activation.h"
 #include "attnscope/base/model_inputs.h"
+#include "attnscope/forward/altup.h"
 #include "attnscope/forward/experts.h"
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/mixers.h"
@@ -29,11 +30,12 @@ namespace attnscope {
 /// layers.
 class PerLayerInput {
  public:
-  /// Adds the term described by PerLayerInputRule to `stream`. `embedding`: the input of layer 0.
-  /// Both are (rows, D) for all sequences.
-  void add(const PerLayerInputWeights& weights, Activation activation,
-           std::span<const TokenIds> sequences, MatrixView<const float> embedding,
-           MatrixView<float> stream, const Compute& compute);
+  /// Returns the term that PerLayerInputRule adds to a stream, computed from `stream`. `embedding`:
+  /// the input of layer 0. All are (rows, D) for all sequences. Valid until the next call.
+  MatrixView<const float> term(const PerLayerInputWeights& weights, Activation activation,
+                               std::span<const TokenIds> sequences,
+                               MatrixView<const float> embedding, MatrixView<const float> stream,
+                               const Compute& compute);
 
  private:
   Matrix<float> input_, narrow_, change_;
@@ -109,6 +111,7 @@ class LayerRun {
   /// Adds the output projection of context_ to the residual stream.
   void add_attention(std::int64_t layer);
   void add_mlp(std::int64_t layer, MatrixView<const float> input);
+  void add_own_input(std::int64_t layer);
   void add_convolution(const ConvolutionWeights& convolution);
   void show_input(std::int64_t layer, Role role, MatrixView<const float> input) const;
   void add_to_stream(const Matrix<float>& change, double factor);
@@ -124,11 +127,12 @@ class LayerRun {
   const EncoderOutput* encoder_output_;
 
   ExpertRun experts_;
-  Matrix<float> normed_, change_, qkv_, context_, wide_;
+  Matrix<float> normed_, change_, qkv_, context_, wide_, gates_;
   Matrix<float> cross_keys_and_values_;  // keys and values of the encoder output
   MlaAttention mla_;
   MixerRun mixers_;
   PerLayerInput own_inputs_;
+  AltUpStreams altup_;
   HeadShape heads_;                                // of the current layer
   std::map<std::int64_t, Matrix<float>> kept_;     // keys, then values, that later layers share
   Matrix<float> embedding_;                        // input of layer 0, if layers need it

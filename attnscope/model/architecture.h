@@ -129,6 +129,11 @@ struct Architecture {
   std::shared_ptr<const MixerRule> mixers = {};  // null: every layer has attention
   std::optional<ConvolutionRule> convolution = {};
   std::optional<PerLayerInputRule> per_layer_input = {};
+  std::optional<AltUpRule> altup = {};
+  std::optional<LaurelRule> laurel = {};
+  /// A list in config.json: the share of each layer's MLP gates that are zeroed, see
+  /// LayerSpec::gate_cutoff. Null or missing: 0.95 in the first 10 layers of more than 10, else 0.
+  std::string gate_sparsity_key = {};
   /// A decoder caches something other than the keys and values of every token (DeepSeek-V4).
   bool compresses_keys = false;
   /// Why the forward pass cannot be computed, for families with described weights only.

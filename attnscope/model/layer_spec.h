@@ -231,7 +231,23 @@ struct ConvolutionSpec {
 struct PerLayerInputSpec {
   std::int64_t width = 0;  // P
   std::string table, projection, gate, up;
+  bool covers_all = true;    // false: tokens beyond the table use its row 0
   NormSpec projection_norm;  // norm of the projection's output before it is divided by √D
+  NormSpec norm;
+};
+
+/// AltUpRule, resolved.
+struct AltUpSpec {
+  std::int64_t streams = 1, active = 0;
+  bool scaled = false;
+  std::string place, projection, last_projection;
+  NormSpec router_norm;
+};
+
+/// LaurelRule, resolved.
+struct LaurelSpec {
+  std::int64_t rank = 0;
+  std::string left, right;
   NormSpec norm;
 };
 
@@ -259,6 +275,10 @@ struct LayerSpec {
   std::optional<ConvolutionSpec> convolution;  // convolution of the embedding, added after
                                                // everything else
   std::optional<PerLayerInputSpec> own_input;  // applied after the MLP
+  std::optional<LaurelSpec> laurel;            // applied after the attention
+  /// The gates g of a token become max(0, g − mean − this · standard deviation) before the
+  /// activation; none: they do not change.
+  std::optional<double> gate_cutoff;
   std::string output_factor;  // pattern, (1,): factor of the layer output; empty or missing: 1
 
   /// Returns the norm that gives the layer output; none if the output is an unnormalized sum.
@@ -313,6 +333,7 @@ struct StreamSpec {
   std::optional<std::int64_t> dropped_token;  // see EmbeddingRule::drops_masked
   std::optional<NormSpec> last_norm;
   bool shows_last_normed = true;     // false: the last hidden state is taken before the final norm
+  std::optional<AltUpSpec> altup;    // set: layers have several streams; x is the active one
   std::optional<PatchSpec> patches;  // set: the model reads images
   std::optional<AudioSpec> audio;    // set: the model reads audio. Neither is set: it reads tokens
 };

@@ -268,6 +268,30 @@ struct PerLayerInputRule {
   std::string projection_norm;  // norm of size P
   std::string gate, up;         // patterns: (P, D), (D, P)
   std::string norm;             // pattern, norm of size D
+  bool covers_all = true;       // false: tokens beyond the table use its row 0 (Gemma 3n)
+};
+
+/// AltUp: A residual streams, of which each layer computes one, the active one. A layer first
+/// predicts all streams: P_k = X_k + Σ_j c_kj X_j, where c is linear in m = tanh(router(norm(X_a) /
+/// D)). Attention and MLP then turn P_a into y, and the streams become P_k + (1 + c_k) (y − P_a),
+/// where c is linear in the m of y. The per-layer input reads the active stream and is added to all
+/// streams but the first. The streams start as projections of the embedding with its root mean
+/// square. After the last layer, the stream is the mean of their projections, with the root mean
+/// square of the first. Names are under the prefix; `*` counts the streams after the first from 0.
+/// Source: arXiv 2301.13310; transformers, modeling_gemma3n.py.
+struct AltUpRule {
+  ConfigKey streams, active;  // A; the number of the active stream
+  ConfigFlag scaled;          // whether the per-layer input reads the active stream times a factor
+  std::string place;          // pattern of the tensors of a layer, up to ".router_norm"
+  std::string projection, last_projection;  // (D, D)
+};
+
+/// LAuReL: after the attention, the stream x becomes (x + u + norm(right left u)) / √2, where u is
+/// the input of the attention. Patterns under the prefix. Source: arXiv 2411.07501.
+struct LaurelRule {
+  ConfigKey rank;
+  std::string left, right;  // (rank, D), (D, rank)
+  std::string norm;
 };
 
 }  // namespace attnscope

@@ -148,6 +148,17 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
     add("norm", rule.projection_norm, ".*");
     add("norm", rule.norm, ".*");
   }
+  if (architecture.altup) {
+    const AltUpRule& rule = *architecture.altup;
+    add("streams", rule.place, ".*");
+    add("streams", rule.projection);
+    add("streams", rule.last_projection);
+  }
+  if (architecture.laurel) {
+    add("laurel", architecture.laurel->left);
+    add("laurel", architecture.laurel->right);
+    add("laurel", architecture.laurel->norm, ".*");
+  }
   add_optional("layer_factor", architecture.multipliers.layer_output);
   add("branch_factors", architecture.multipliers.attention);
   add("branch_factors", architecture.multipliers.mlp);

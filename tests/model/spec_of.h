@@ -42,7 +42,6 @@ inline std::vector<std::string> known_types() {
   const std::set<std::string> not_run = {"falcon_h1",
                                          "granitemoehybrid",
                                          "jamba",
-                                         "kimi_linear",
                                          "nemotron_h",
                                          "zamba2",
                                          "deit",

@@ -36,6 +36,7 @@ class Reader : public TensorReader {
     }
     ForwardWeights out{.checkpoint = &model_.checkpoint()};
     read_stream(out);
+    read_streams(out);
     LayerReader layers(model_, copy_, out.tokens.rows, compute_);
     std::optional<LayerReader> across;
     if (cross != nullptr) across.emplace(*cross, copy_, 0, compute_);
@@ -100,6 +101,21 @@ class Reader : public TensorReader {
     out.projection = linear(model_.prefix() + rule.projection, width, own_width);
     if (!rule.last_projection.empty()) {
       out.last_projection = linear(model_.prefix() + rule.last_projection, own_width, width);
+    }
+  }
+
+  /// Reads the projections of AltUp's streams.
+  void read_streams(ForwardWeights& out) const {
+    if (!spec_.stream.altup) return;
+    const AltUpSpec& altup = *spec_.stream.altup;
+    const std::int64_t width = spec_.dimensions.width;
+    const auto read = [&](std::string pattern, std::int64_t number) {
+      pattern.replace(pattern.find('*'), 1, std::to_string(number));
+      return linear(model_.prefix() + pattern, width, width);
+    };
+    for (std::int64_t number = 0; number + 1 < altup.streams; ++number) {
+      out.streams.push_back(read(altup.projection, number));
+      out.last_streams.push_back(read(altup.last_projection, number));
     }
   }
 

@@ -70,6 +70,21 @@ struct PerLayerInputWeights {
   OptionalNorm projection_norm, norm;
 };
 
+/// AltUp of a layer, see AltUpRule.
+struct AltUpWeights {
+  NormWeights router_norm;          // its gains are divided by D
+  SharedLinear router;              // (A, D)
+  SharedLinear predict;             // (A A, A): for each stream, the coefficients of all streams
+  SharedLinear correct;             // (A, A)
+  std::vector<float> active_scale;  // (D,), see AltUpRule::scaled; empty: 1
+};
+
+/// LAuReL of a layer, see LaurelRule.
+struct LaurelWeights {
+  SharedLinear left, right;
+  NormWeights norm;
+};
+
 /// Weights of an MoE layer. Expert matrices stay in the files until they run.
 struct ExpertWeights {
   const Model* model = nullptr;
@@ -136,6 +151,8 @@ struct LayerWeights {
   std::optional<LayerInput> input;
   std::optional<ConvolutionWeights> convolution;
   std::optional<PerLayerInputWeights> own_input;
+  std::optional<AltUpWeights> altup;
+  std::optional<LaurelWeights> laurel;
   float output_factor = 1;
   std::vector<float> attention_factors, mlp_factors;  // (D,), factors of their outputs; empty: 1
   std::vector<float> sinks;                           // (H,); empty: none
@@ -208,6 +225,8 @@ struct ForwardWeights {
   std::optional<AudioWeights> audio;    // replaces tokens
   OptionalNorm embedding_norm;
   SharedLinear projection, last_projection;
+  /// Projections of the streams after the first, before and after all layers; empty: one stream.
+  std::vector<SharedLinear> streams, last_streams;
   std::vector<LayerWeights> layers;
   OptionalNorm last_norm;
   std::optional<HeadWeights> head;

@@ -237,6 +237,8 @@ LayerWeights LayerReader::read(std::int64_t layer) {
                            .of_embedding = scalar(spec.input->of_embedding)};
   }
   if (spec.own_input) out.own_input = read_own_input(*spec.own_input, layer);
+  if (spec.laurel) out.laurel = read_laurel(*spec.laurel, layer);
+  if (spec_.stream.altup) out.altup = read_altup(*spec_.stream.altup, layer);
   out.output_factor = output_factor(layer, spec.output_factor);
   out.attention_factors = factors(layer, spec.attention_factors);
   out.mlp_factors = factors(layer, spec.mlp_factors);
@@ -268,7 +270,7 @@ PerLayerInputWeights LayerReader::read_own_input(const PerLayerInputSpec& spec,
                            .up = linear(name_in(layer, spec.up), width, spec.width),
                            .projection_norm = norm(spec.projection_norm, 0, spec.width),
                            .norm = norm(spec.norm, layer, width)};
-  if (out.table.rows < tokens_) {
+  if (out.table.rows < (spec.covers_all ? tokens_ : 1)) {
     refuse("'" + out.table.tensor->name + "' has fewer rows than the model has tokens", layer);
   }
   out.table.first_col = layer * spec.width;
@@ -279,6 +281,26 @@ PerLayerInputWeights LayerReader::read_own_input(const PerLayerInputSpec& spec,
   rows.rows = rows.block_rows = spec.width;
   out.projection = make_linear({std::move(rows)}, {}, /*copied=*/false);
   return out;
+}
+
+AltUpWeights LayerReader::read_altup(const AltUpSpec& spec, std::int64_t layer) const {
+  const std::int64_t width = spec_.dimensions.width, streams = spec.streams;
+  const std::string place = name_in(layer, spec.place);
+  AltUpWeights out{
+      .router_norm = norm_of_shape(spec.router_norm, layer, {width}),
+      .router = linear(place + ".modality_router.weight", streams, width),
+      .predict = linear(place + ".prediction_coefs.weight", streams * streams, streams),
+      .correct = linear(place + ".correction_coefs.weight", streams, streams)};
+  for (float& gain : out.router_norm.gain) gain /= static_cast<float>(width);
+  if (spec.scaled) out.active_scale = factors(layer, spec.place + ".correct_output_scale");
+  return out;
+}
+
+LaurelWeights LayerReader::read_laurel(const LaurelSpec& spec, std::int64_t layer) const {
+  const std::int64_t width = spec_.dimensions.width;
+  return {.left = linear(name_in(layer, spec.left), spec.rank, width),
+          .right = linear(name_in(layer, spec.right), width, spec.rank),
+          .norm = norm_of_shape(spec.norm, layer, {width})};
 }
 
 float LayerReader::output_factor(std::int64_t layer, const std::string& pattern) const {

@@ -49,6 +49,8 @@ class LayerReader : TensorReader {
   std::vector<float> choice_bias(std::int64_t layer, const ExpertSpec& spec) const;
   void read_expert_norms(std::int64_t layer, const ExpertNorms& norms, ExpertWeights& out) const;
   PerLayerInputWeights read_own_input(const PerLayerInputSpec& spec, std::int64_t layer) const;
+  AltUpWeights read_altup(const AltUpSpec& spec, std::int64_t layer) const;
+  LaurelWeights read_laurel(const LaurelSpec& spec, std::int64_t layer) const;
   float output_factor(std::int64_t layer, const std::string& pattern) const;
   /// Returns (D,), or nothing if the pattern is empty.
   std::vector<float> factors(std::int64_t layer, const std::string& pattern) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attnscope/base/text.h"
+#include "attnscope/model/config/altup_config.h"
 #include "attnscope/model/config/embedding_and_norm_config.h"
 #include "attnscope/model/config/expert_config.h"
 #include "attnscope/model/config/label_config.h"
@@ -108,6 +109,7 @@ std::optional<PerLayerInputSpec> own_input_of(const PerLayerInputRule& rule, con
                          .projection = rule.projection,
                          .gate = rule.gate,
                          .up = rule.up,
+                         .covers_all = rule.covers_all,
                          .projection_norm = norm_named(norms, config, rule.projection_norm),
                          .norm = norm_named(norms, config, rule.norm)};
   // The RMS norm of y / √D with this epsilon equals that of y with D times the epsilon.
@@ -257,6 +259,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   }
 
   set_stream(spec, config);
+  read_altup(spec, config);
   spec.head.rule = architecture.head;
   spec.head.norm = norm_at(*architecture.norm, config, architecture.head.norm);
   if (architecture.norm->bare_stream) {

@@ -159,6 +159,8 @@ Architecture gemma4() {
   return architecture;
 }
 
+/// Layers have several residual streams (AltUp) and a low-rank residual (LAuReL), and their MLPs
+/// may have sparse gates.
 Architecture gemma3n() {
   const std::string place = "layers.{layer}.";
   Architecture architecture = gemma4();
@@ -181,11 +183,18 @@ Architecture gemma3n() {
   architecture.multipliers.layer_output.clear();
   architecture.head.soft_cap = {"final_logit_softcapping", 30};
   architecture.bidirectional = {};
-  architecture.others = {{"streams", place + "altup.*"},
-                         {"streams", "altup_projections.*"},
-                         {"streams", "altup_unembed_projections.*"},
-                         {"laurel", place + "laurel.*"}};
-  architecture.not_run = "its layers mix several residual streams (AltUp), which is not supported";
+  architecture.per_layer_input->covers_all = false;
+  architecture.altup = AltUpRule{.streams = {"altup_num_inputs", 4},
+                                 .active = {"altup_active_idx", 0},
+                                 .scaled = {"altup_correct_scale", true},
+                                 .place = place + "altup",
+                                 .projection = "altup_projections.*.weight",
+                                 .last_projection = "altup_unembed_projections.*.weight"};
+  architecture.laurel = LaurelRule{.rank = {"laurel_rank", 64},
+                                   .left = place + "laurel.linear_left.weight",
+                                   .right = place + "laurel.linear_right.weight",
+                                   .norm = place + "laurel.post_laurel_norm"};
+  architecture.gate_sparsity_key = "activation_sparsity_pattern";
   return architecture;
 }
 

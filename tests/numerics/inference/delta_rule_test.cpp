@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tests/support/compute.h"
@@ -55,6 +56,75 @@ Matrix<float> zeros(std::int64_t rows, std::int64_t cols) {
 
 /// Relative to the largest output: rounding of some hundred float32 steps.
 constexpr double kDeltaTolerance = 5e-6;
+
+/// The same tokens, with the decays of `decays` (tokens, depth).
+ChannelDeltaRuleTokens by_channel(const DrawnTokens& tokens, const Matrix<float>& decays,
+                                  std::int64_t first, std::int64_t count) {
+  const DeltaRuleTokens part = tokens.part(first, count);
+  return {.queries = part.queries,
+          .keys = part.keys,
+          .decays = decays.view().row_block(first, count),
+          .values = part.values,
+          .steps = part.steps};
+}
+
+TEST(DeltaRuleByChannel, EqualsTheRecurrenceInFloat64) {
+  constexpr std::int64_t kTokens = 70, kDepth = 24, kColumns = 33;
+  const DrawnTokens tokens(kTokens, kDepth, kColumns);
+  std::mt19937 generator(12);
+  std::uniform_real_distribution<float> share(0.1F, 0.99F);
+  Matrix<float> decays(kTokens, kDepth);
+  for (std::int64_t at = 0; at < kTokens * kDepth; ++at) decays.data()[at] = share(generator);
+  Matrix<float> state = zeros(kDepth, kColumns), out(kTokens, kColumns);
+  delta_rule_by_channel(by_channel(tokens, decays, 0, kTokens), state.view(), out.view(),
+                        test_compute());
+
+  Matrix<double> exact(kDepth, kColumns);
+  std::fill_n(exact.data(), kDepth * kColumns, 0.0);
+  double largest = 0, error = 0;
+  for (std::int64_t token = 0; token < kTokens; ++token) {
+    const auto step = static_cast<double>(tokens.steps[static_cast<std::size_t>(token)]);
+    for (std::int64_t col = 0; col < kColumns; ++col) {
+      double known = 0, given = 0;
+      for (std::int64_t k = 0; k < kDepth; ++k) {
+        exact(k, col) *= static_cast<double>(decays(token, k));
+        known += exact(k, col) * static_cast<double>(tokens.keys(token, k));
+      }
+      const double change = step * (static_cast<double>(tokens.values(token, col)) - known);
+      for (std::int64_t k = 0; k < kDepth; ++k) {
+        exact(k, col) += static_cast<double>(tokens.keys(token, k)) * change;
+        given += exact(k, col) * static_cast<double>(tokens.queries(token, k));
+      }
+      largest = std::max(largest, std::abs(given));
+      error = std::max(error, std::abs(given - static_cast<double>(out(token, col))));
+    }
+  }
+  EXPECT_LE(error, kDeltaTolerance * largest);
+  EXPECT_GT(largest, 0.5);
+}
+
+TEST(DeltaRuleByChannel, StateContinuesASplitText) {
+  constexpr std::int64_t kTokens = 9, kDepth = 6, kColumns = 5;
+  const DrawnTokens tokens(kTokens, kDepth, kColumns);
+  Matrix<float> decays(kTokens, kDepth);
+  for (std::int64_t at = 0; at < kTokens * kDepth; ++at) {
+    decays.data()[at] = 0.9F / static_cast<float>(1 + at % 4);
+  }
+  Matrix<float> whole_state = zeros(kDepth, kColumns), state = zeros(kDepth, kColumns);
+  Matrix<float> whole(kTokens, kColumns), parts(kTokens, kColumns);
+  delta_rule_by_channel(by_channel(tokens, decays, 0, kTokens), whole_state.view(), whole.view(),
+                        test_compute());
+  for (const auto& [first, count] : {std::pair{0, 4}, {4, 1}, {5, 4}}) {
+    delta_rule_by_channel(by_channel(tokens, decays, first, count), state.view(),
+                          parts.view().row_block(first, count), test_compute());
+  }
+  for (std::int64_t at = 0; at < kTokens * kColumns; ++at) {
+    EXPECT_EQ(parts.data()[at], whole.data()[at]);
+  }
+  for (std::int64_t at = 0; at < kDepth * kColumns; ++at) {
+    EXPECT_EQ(state.data()[at], whole_state.data()[at]);
+  }
+}
 
 TEST(DeltaRule, EqualsTheRecurrenceInFloat64) {
   // Columns that do not fill a vector register, and more than are computed together.
