@@ -78,7 +78,8 @@ TEST_P(SavedRuns, EqualTransformers) {
 
 INSTANTIATE_TEST_SUITE_P(Golden, SavedRuns,
                          testing::Values("llama", "gpt2", "bert", "albert", "gemma2", "opt",
-                                         "qwen3_next", "lfm2"));
+                                         "qwen3_next", "lfm2", "kimi_linear", "recurrent_gemma",
+                                         "gemma3n"));
 
 }  // namespace
 }  // namespace attnscope::test

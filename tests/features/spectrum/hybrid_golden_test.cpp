@@ -73,6 +73,7 @@ TEST_P(HybridGolden, InfoListsTheAttentionLayers) {
 }
 
 TEST_P(HybridGolden, TheForwardPassIsRefusedNamingALayer) {
+  if (std::string(GetParam()) == "kimi_linear") return;  // runs, see tests/forward/golden_test.cpp
   expect_refusal({"predict", folder_, "--tokens", "3,4"}, 5, {"layer ", "which is not supported"});
 }
 
