@@ -230,6 +230,7 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
                encoder_output);
   const std::int64_t layers = model_.spec().dimensions.layers;
   show(observer.on_hidden_states, start.layer);
+  if (start.layer < layers) run.predict_streams(start.layer);
   show(observer.on_stream, start.layer);
   for (std::int64_t layer = start.layer; layer < layers; ++layer) {
     const bool ends = layer == observer.end_after_maps_of;
@@ -237,7 +238,10 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
     run.run_layer(layer, ends, ends && observer.ends_across,
                   layer == start.layer ? start : PassStart());
     if (ends) return {};
-    if (layer + 1 < layers) show(observer.on_hidden_states, layer + 1);
+    if (layer + 1 < layers) {
+      show(observer.on_hidden_states, layer + 1);
+      run.predict_streams(layer + 1);
+    }
     show(observer.on_stream, layer + 1);
     if (layer == observer.end_after_layer) return {};
   }

@@ -85,9 +85,9 @@ struct LayerLatents {
 /// Callbacks (hooks) of a forward pass. Their arguments are valid during the call. They are called
 /// on the thread that runs the pass.
 struct ForwardObserver {
-  /// Hidden states as in transformers, (rows, D). Index 0 is the input of layer 0, index k the
-  /// output of layer k − 1. The last one is after the final norm, except for vision models. It is
-  /// (rows, E) for OPT with projections.
+  /// Hidden states as in transformers, (rows, D); with AltUp, those of the active stream. Index 0
+  /// is the input of layer 0, index k the output of layer k − 1. The last one is after the final
+  /// norm, except for vision models. It is (rows, E) for OPT with projections.
   std::function<void(std::int64_t index, MatrixView<const float> states)> on_hidden_states = {};
   std::function<void(const LayerMaps&)> on_maps = {};
   /// Layers whose maps are requested; empty: all. Attention is faster without maps.
@@ -104,7 +104,7 @@ struct ForwardObserver {
   /// Called for layers with MLA.
   std::function<void(const LayerLatents&)> on_latents = {};
   /// Residual stream before each layer, (rows, D). Index L: after the last layer, before the final
-  /// norm.
+  /// norm. With AltUp: the prediction of the active stream, and the mean of all streams at index L.
   std::function<void(std::int64_t index, MatrixView<const float> stream)> on_stream = {};
   /// Residual stream between a layer's attention and its MLP. Not called for layers with parallel
   /// attention and MLP.

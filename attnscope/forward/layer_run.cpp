@@ -93,6 +93,11 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
   }
 }
 
+void LayerRun::predict_streams(std::int64_t layer) {
+  const auto& altup = weights_.layers[static_cast<std::size_t>(layer)].altup;
+  if (altup) altup_.predict(*altup, states_.view(), compute_);
+}
+
 /// Combines the residual stream with skip connections before the attention (daisy).
 void LayerRun::enter(std::int64_t layer) {
   const auto& input = weights_.layers[static_cast<std::size_t>(layer)].input;
@@ -223,7 +228,6 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   };
 
   enter(layer);
-  if (weights.altup) altup_.predict(*weights.altup, stream, compute_);
   const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
   show_input(layer, Role::query, input);
   if (start.heads.data != nullptr) {

@@ -69,6 +69,9 @@ class LayerRun {
            const ForwardObserver& observer, const Compute& compute, std::span<KeyValueCache> caches,
            const EncoderOutput* encoder_output);
 
+  /// Replaces AltUp's streams by their predictions for a layer, which must run next.
+  void predict_streams(std::int64_t layer);
+
   /// Runs one layer. `maps_only`: stops after its attention maps, or with `ends_across` after those
   /// of its cross-attention. Passes the requested values to the observer. `start`: used by the
   /// first layer of a pass. Throws like check_states().

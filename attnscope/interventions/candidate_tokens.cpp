@@ -40,6 +40,10 @@ void norm_without_gain(const NormSpec& norm, Matrix<float>& rows) {
 
 std::string obstacle_to(const ForwardPass& pass, TokenBasis basis) {
   const ForwardWeights& weights = pass.weights();
+  const auto& altup = pass.model().spec().stream.altup;
+  if (altup && (basis != TokenBasis::write || altup->active != 0)) {
+    return "its layers combine several residual streams";
+  }
   if (basis == TokenBasis::write) {
     if (!weights.head) return pass.no_logits();
     const bool plain =

@@ -27,6 +27,27 @@ WeightRule rule_in_layer(const ModelSpec& spec, const WeightRule& rule, std::int
   return rule;
 }
 
+/// Keeps one rule per role of those with WeightRule::is_other_name.
+std::vector<WeightRule> named_rules(const ModelSpec& spec, const Checkpoint& checkpoint,
+                                    const std::string& prefix) {
+  const auto is_stored = [&](const WeightRule& rule) {
+    for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
+      const LayerNumbers numbers = layer_numbers(spec.dimensions, layer);
+      if (checkpoint.find(prefix + fill_pattern(rule.tensor, numbers)) != nullptr) return true;
+    }
+    return false;
+  };
+  std::vector<WeightRule> chosen;
+  for (const WeightRule& rule : spec.architecture.weights) {
+    if (rule.is_other_name) {
+      if (!is_stored(rule)) continue;
+      std::erase_if(chosen, [&](const WeightRule& usual) { return usual.role == rule.role; });
+    }
+    chosen.push_back(rule);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
@@ -36,6 +57,7 @@ Model::Model(Checkpoint checkpoint, ModelSpec spec, std::string name)
 Model::Model(std::shared_ptr<const Checkpoint> checkpoint, ModelSpec spec, std::string name)
     : name_(std::move(name)), checkpoint_(std::move(checkpoint)), spec_(std::move(spec)) {
   choose_prefix();
+  spec_.architecture.weights = named_rules(spec_, *checkpoint_, prefix_);
   for (std::int64_t layer = 0; layer < dimensions().layers; ++layer) {
     auto& weights = layers_.emplace_back();
     for (const Role role : kProjections) {
@@ -46,13 +68,10 @@ Model::Model(std::shared_ptr<const Checkpoint> checkpoint, ModelSpec spec, std::
           "'" + std::string(role_name(role)) + "' is not stored: it is computed from latents";
     }
     for (const WeightRule& rule : spec_.architecture.weights) {
-      if (weights[slot(rule.role)].tensor != nullptr) continue;  // an earlier rule's tensor exists
       std::string none = why_not_in_layer(spec_, rule.role, layer);
-      Weight found = none.empty()
-                         ? locate(rule_in_layer(spec_, rule, layer), layer, dimensions(layer))
-                         : Weight{.missing = std::move(none)};
-      if (rule.is_other_name && found.tensor == nullptr) continue;
-      weights[slot(rule.role)] = std::move(found);
+      weights[slot(rule.role)] =
+          none.empty() ? locate(rule_in_layer(spec_, rule, layer), layer, dimensions(layer))
+                       : Weight{.missing = std::move(none)};
     }
   }
   expert_tensors_ = choose_expert_tensors();
