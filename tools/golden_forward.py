@@ -56,6 +56,7 @@ ROUTED = 200  # tokens
 GENERATES = {("llama", "dynamic"), ("gpt_neox", "dynamic"), ("phi3", "longrope"), ("phi3", "longrope-su"),
              ("phi3", "longrope-share"), ("mistral", "window-8"), ("gemma3", ""), ("bloom", ""), ("mpt", ""), ("falcon-rw", ""),
              ("minicpm3", ""), ("qwen3_next", ""), ("qwen3_5-long", ""), ("lfm2", ""), ("kimi_linear", ""), ("recurrent_gemma", ""), ("gemma3n", ""),
+             ("granitemoehybrid", ""), ("bamba", ""), ("nemotron_h", ""), ("jamba", ""), ("falcon_h1", ""), ("zamba2", ""),
              ("deepseek_v32-selects", ""), ("glm_moe_dsa-selects", "shared"), ("gemma4", ""), ("gemma4-same-matrix", "")}
 PROMPT, WRITTEN = 6, 24  # tokens
 WITHOUT_MAPS = 1e-4

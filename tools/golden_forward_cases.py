@@ -8,6 +8,7 @@ from golden_forward_case import Case
 from golden_forward_decoders import RELATED_DECODERS
 from golden_forward_experts import EXPERTS
 from golden_forward_hybrid import HYBRIDS
+from golden_forward_mamba import MAMBAS
 from golden_forward_mla import LATENT
 from golden_forward_layouts import SHIPPED
 from golden_forward_learned import DECODERS, ENCODERS
@@ -18,4 +19,4 @@ from golden_forward_rotary import ROTARY
 from golden_forward_towers import TOWERS
 
 CASES: list[Case] = (ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + BIASED + EXPERTS + LATENT + BY_LAYER + TOWERS
-                     + HYBRIDS + BERT_LIKE + RELATED_DECODERS + PUBLISHED + SHIPPED + RECURRENT)
+                     + HYBRIDS + MAMBAS + BERT_LIKE + RELATED_DECODERS + PUBLISHED + SHIPPED + RECURRENT)

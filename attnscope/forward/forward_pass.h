@@ -119,6 +119,10 @@ struct ForwardObserver {
   std::function<void(std::int64_t layer, MatrixView<float> heads)> on_heads = {};
   /// Input of the output projection of a decoder's cross-attention.
   std::function<void(std::int64_t layer, MatrixView<float> heads)> on_cross_heads = {};
+  /// Output of a layer's mixer (Mamba, Gated DeltaNet, a short convolution), before it is added:
+  /// (rows, D). May be modified. With this callback, the output is rounded to float32 before it is
+  /// added.
+  std::function<void(std::int64_t layer, MatrixView<float> output)> on_mixer = {};
   /// Output of a layer's MLP, before a norm of this output and before it is added: (rows, D). May
   /// be modified. With this callback, the output is rounded to float32 before it is added.
   std::function<void(std::int64_t layer, MatrixView<float> output)> on_mlp = {};
@@ -132,10 +136,10 @@ struct ForwardObserver {
 struct PassStart {
   std::int64_t layer = 0;
   MatrixView<const float> stream;  // (rows, D), residual stream before the layer
-  /// Values of on_heads and on_cross_heads for this layer. No data: the layer computes its
-  /// attention.
-  MatrixView<const float> heads = {}, cross_heads = {};
-  bool attends = true;  // false: its attention adds nothing, not even its bias
+  /// Values of on_heads, on_cross_heads and on_mixer for this layer. No data: the layer computes
+  /// its attention or mixer.
+  MatrixView<const float> heads = {}, cross_heads = {}, mixed = {};
+  bool attends = true;  // false: its attention and mixer add nothing, not even biases
 };
 
 /// A model that is ready to run. Thread-safe.

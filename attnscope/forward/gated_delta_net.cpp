@@ -1,7 +1,6 @@
 // Gated DeltaNet; see model/expert_and_mixer_rules.h. Source: transformers, modeling_qwen3_next.py.
 #include "attnscope/numerics/inference/delta_rule.h"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -46,18 +45,15 @@ void MixerRun::run_delta_head(std::int64_t layer, const DeltaNetWeights& weights
   apply_norm(weights.norm, out, out, alone);
   const MatrixView<float> gate =
       projected.col_block(spec.convolved() + head * spec.value_dim, spec.value_dim);
-  activate(Activation::silu, gate, alone);
-  for (std::int64_t row = 0; row < out.rows; ++row) {
-    for (std::int64_t col = 0; col < out.cols; ++col) out(row, col) *= gate(row, col);
-  }
+  apply_silu_gate(gate, out, alone);
 }
 
 void MixerRun::run_delta_net(std::int64_t layer, const DeltaNetWeights& weights,
                              MatrixView<const float> input, MatrixView<float> out) {
   const DeltaNetSpec& spec = weights.spec;
   const MatrixView<float> projected = sized(projected_, rows_.total, spec.projected());
-  const MatrixView<float> convolved = sized(convolved_, rows_.total, spec.convolved());
   apply(*weights.input, input, {}, projected, compute_);
+  const MatrixView<float> convolved = sized(convolved_, rows_.total, spec.convolved());
   const std::size_t sequences = rows_.length.size();
   convolve_all(layer, weights.convolution, projected.col_block(0, spec.convolved()), convolved);
   activate(spec.activation, convolved, compute_);

@@ -21,21 +21,21 @@ std::int64_t indexer_dim(const ModelSpec& spec, std::int64_t layer) {
 
 KeyValueCache::KeyValueCache(const ModelSpec& spec, std::int64_t room) : room_(room) {
   const Dimensions& dimensions = spec.dimensions;
-  std::int64_t others = 0;
+  std::int64_t mixers = 0;
   for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
     auto& heads = layers_.emplace_back();
     const std::int64_t of_indexer = indexer_dim(spec, layer);
     indexer_keys_.push_back(of_indexer > 0 ? Matrix<float>(room, of_indexer) : Matrix<float>());
-    place_.push_back(others);
-    if (!dimensions.attends(layer)) ++others;
+    place_.push_back(mixers);
+    if (dimensions.mixes(layer)) ++mixers;
     if (!dimensions.attends(layer) || spec.sharing_of(layer).from) continue;
     const HeadShape& shape = spec.dimensions_of(layer).heads;
     heads.resize(static_cast<std::size_t>(shape.kv_heads));
     for (KeysAndValues& head : heads) head.reserve(room, shape.head_dim, shape.value_dim);
     cross_.emplace_back(heads.size());
   }
-  if (others > 0) state_size_ = dimensions.mixers->state;
-  states_.resize(static_cast<std::size_t>(others * state_size_));
+  if (mixers > 0) state_size_ = dimensions.mixers->state;
+  states_.resize(static_cast<std::size_t>(mixers * state_size_));
   next_states_.resize(states_.size());
 }
 
@@ -47,11 +47,10 @@ std::uint64_t KeyValueCache::bytes(const ModelSpec& spec, std::int64_t room,
     if (sum) sum = own ? checked_add(*sum, *own) : std::nullopt;
   };
   for (std::int64_t layer = 0; layer < dimensions.layers; ++layer) {
-    if (!dimensions.attends(layer)) {  // current and next state
+    if (dimensions.mixes(layer)) {  // current and next state
       add(checked_mul(2 * sizeof(float), static_cast<std::uint64_t>(dimensions.mixers->state)));
-      continue;
     }
-    if (spec.sharing_of(layer).from) continue;
+    if (!dimensions.attends(layer) || spec.sharing_of(layer).from) continue;
     const HeadShape& heads = spec.dimensions_of(layer).heads;
     for (const std::int64_t tokens : {room, encoder_length}) {
       const auto of_head = KeysAndValues::bytes(tokens, heads.head_dim, heads.value_dim);

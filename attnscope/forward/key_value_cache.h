@@ -1,4 +1,4 @@
-// KV cache of one text: keys and values of every attention layer, and the states of other layers.
+// KV cache of one text: keys and values of every attention layer, and the states of mixers.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class KeyValueCache {
   MatrixView<float> indexer_keys(std::int64_t layer) {
     return indexer_keys_[static_cast<std::size_t>(layer)].view();
   }
-  /// State of a layer without attention after the cached tokens. Empty if there are none.
+  /// State of a layer's mixer after the cached tokens. Empty if there are none.
   std::span<const float> state(std::int64_t layer) const;
   /// Buffer for the state after the next tokens, which becomes current with add().
   std::span<float> next_state(std::int64_t layer);
@@ -59,8 +59,8 @@ class KeyValueCache {
   std::vector<std::vector<KeysAndValues>> layers_;
   std::vector<std::vector<KeysAndValues>> cross_;  // one entry per layer
   std::vector<Matrix<float>> indexer_keys_;        // one per layer; empty without an indexer
-  std::vector<std::int64_t> place_;                // index among the layers without attention
-  std::vector<float> states_, next_states_;        // states of layers without attention
+  std::vector<std::int64_t> place_;                // index among the layers with mixers
+  std::vector<float> states_, next_states_;        // states of mixers
 };
 
 /// Returns whether a text of `tokens` tokens may continue from a cache of its first `past` tokens.

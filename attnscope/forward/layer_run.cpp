@@ -122,10 +122,12 @@ void LayerRun::mlp(std::int64_t layer, MatrixView<const float> input, MatrixView
   show_input(layer, Role::up, input);
   apply(*weights.up, input, {.activation = gated ? Activation::linear : activation}, wide,
         compute_);
-  if (gated && spec.gate_cutoff) {
+  const auto factor = static_cast<float>(spec.gate_factor);
+  if (gated && (spec.gate_cutoff || factor != 1)) {
     const MatrixView<float> gates = sized(gates_, wide.rows, wide.cols);
     apply(*weights.gate, input, {}, gates, compute_);
-    cut_gates(*spec.gate_cutoff, gates);
+    if (factor != 1) mix(gates_, factor, gates_, 0);
+    if (spec.gate_cutoff) cut_gates(*spec.gate_cutoff, gates);
     activate(activation, gates, compute_);
     for (std::int64_t row = 0; row < wide.rows; ++row) {
       for (std::int64_t col = 0; col < wide.cols; ++col) wide(row, col) *= gates(row, col);
@@ -146,11 +148,24 @@ void LayerRun::add_to_stream(const Matrix<float>& change, double factor) {
 }
 
 void LayerRun::mix_tokens(std::int64_t layer, MatrixView<const float> input) {
+  const MixerWeights& mixer = *weights_.layers[static_cast<std::size_t>(layer)].mixer;
+  const MatrixView<float> context =
+      sized(mixer_context_, rows_.total, mixer.output->weights.inputs());
+  mixers_.run(layer, mixer, input, context);
+  const MatrixView<float> mixed = sized(mixed_, states_.rows(), states_.cols());
+  apply(*mixer.output, context, {}, mixed, compute_);
+  if (mixer.factor == 1) return;
+  for (std::int64_t at = 0; at < mixed.rows * mixed.cols; ++at) mixed.data[at] *= mixer.factor;
+}
+
+void LayerRun::run_attention(std::int64_t layer, MatrixView<const float> input) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  if (weights.mixer != nullptr) {
-    const std::int64_t columns = weights.output->weights.inputs();
-    mixers_.run(layer, *weights.mixer, input, sized(context_, rows_.total, columns));
-    return;
+  const auto factor =
+      static_cast<float>(spec_.layers[static_cast<std::size_t>(layer)].attention_input_factor);
+  if (factor != 1) {
+    scaled_ = copied(input);
+    mix(scaled_, factor, scaled_, 0);
+    input = scaled_.view();
   }
   heads_ = spec_.dimensions_of(layer).heads;
   const bool shares = spec_.sharing_of(layer).from.has_value();
@@ -230,13 +245,21 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   enter(layer);
   const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
   show_input(layer, Role::query, input);
+  const bool attends = start.attends && weights.output != nullptr;
+  const bool mixes = start.attends && weights.mixer != nullptr;
   if (start.heads.data != nullptr) {
     copy_into(sized(context_, start.heads.rows, start.heads.cols), start.heads);
-  } else if (start.attends) {
-    mix_tokens(layer, input);
+  } else if (attends) {
+    run_attention(layer, input);
   }
   if (maps_only && !ends_across) return;
-  if (start.attends) {
+  if (start.mixed.data != nullptr) {
+    copy_into(sized(mixed_, start.mixed.rows, start.mixed.cols), start.mixed);
+  } else if (mixes) {
+    mix_tokens(layer, input);
+  }
+  if (mixes && observer_.on_mixer) observer_.on_mixer(layer, mixed_.view());
+  if (attends) {
     if (observer_.on_heads) observer_.on_heads(layer, context_.view());
     show_input(layer, Role::output, context_.view());
   }
@@ -252,7 +275,8 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
     if (observer_.on_mlp) observer_.on_mlp(layer, of_mlp.view());
   }
 
-  if (start.attends) add_attention(layer);
+  if (attends) add_attention(layer);
+  if (mixes) add_to_stream(mixed_, spec.branch_factor);
   if (weights.laurel) add_laurel(*weights.laurel, input, stream, compute_);
   if (spec.parallel) {
     add_to_stream(of_mlp, spec.branch_factor);

@@ -109,6 +109,8 @@ class LayerRun {
   void attend_cross_heads(std::int64_t layer, MatrixView<const float> made);
   LayerMaps make_room_for_maps(std::int64_t layer, const std::vector<std::int64_t>& keys);
   /// Computes context_, the input of the output projection, from a layer's normalized input.
+  void run_attention(std::int64_t layer, MatrixView<const float> input);
+  /// Computes mixed_, the output of the mixer before it is added.
   void mix_tokens(std::int64_t layer, MatrixView<const float> input);
   void mlp(std::int64_t layer, MatrixView<const float> input, MatrixView<float> out, bool add);
   /// Adds the output projection of context_ to the residual stream.
@@ -131,6 +133,7 @@ class LayerRun {
 
   ExpertRun experts_;
   Matrix<float> normed_, change_, qkv_, context_, wide_, gates_;
+  Matrix<float> mixer_context_, mixed_, scaled_;
   Matrix<float> cross_keys_and_values_;  // keys and values of the encoder output
   MlaAttention mla_;
   MixerRun mixers_;

@@ -5,6 +5,7 @@
 
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/matrix_buffers.h"
+#include "attnscope/numerics/inference/activations.h"
 
 namespace attnscope {
 
@@ -75,8 +76,21 @@ void MixerRun::run(std::int64_t layer, const MixerWeights& weights, MatrixView<c
     run_kimi_delta(layer, *weights.kimi_delta, input, out);
   } else if (weights.rg_lru) {
     run_rg_lru(layer, *weights.rg_lru, input, out);
+  } else if (weights.mamba) {
+    run_mamba(layer, *weights.mamba, input, out);
+  } else if (weights.mamba2) {
+    run_mamba2(layer, *weights.mamba2, input, out);
   } else {
     run_short_convolution(layer, *weights.short_convolution, input, out);
+  }
+}
+
+void apply_silu_gate(MatrixView<float> gate, MatrixView<float> rows, const Compute& compute) {
+  activate(Activation::silu, gate, compute);
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    float* values = &rows(row, 0);
+    const float* factors = &gate(row, 0);
+    for (std::int64_t col = 0; col < rows.cols; ++col) values[col] *= factors[col];
   }
 }
 

@@ -1,5 +1,5 @@
-// Layers of a pass without attention (Gated DeltaNet, Kimi Delta Attention, RG-LRU, short
-// convolutions).
+// Mixers of a pass: Gated DeltaNet, Kimi Delta Attention, RG-LRU, Mamba, Mamba-2 and short
+// convolutions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace attnscope {
 
-/// State of one pass between such layers.
+/// State of one pass between its mixers.
 class MixerRun {
  public:
   /// `caches`: empty, or one per sequence. All arguments must outlive this object.
@@ -54,6 +54,14 @@ class MixerRun {
                      std::int64_t head, MatrixView<float> out);
   void run_rg_lru(std::int64_t layer, const RgLruWeights& weights, MatrixView<const float> input,
                   MatrixView<float> out);
+  void run_mamba(std::int64_t layer, const MambaWeights& weights, MatrixView<const float> input,
+                 MatrixView<float> out);
+  void scan_channels(std::int64_t layer, const MambaWeights& weights, std::size_t sequence,
+                     std::int64_t first, MatrixView<float> out);
+  void run_mamba2(std::int64_t layer, const Mamba2Weights& weights, MatrixView<const float> input,
+                  MatrixView<float> out);
+  void run_mamba2_head(std::int64_t layer, const Mamba2Weights& weights, std::size_t sequence,
+                       std::int64_t head, MatrixView<float> out);
   MatrixView<float> rows_of(std::size_t sequence, MatrixView<float> all) const {
     return all.row_block(rows_.first[sequence], rows_.length[sequence]);
   }
@@ -61,8 +69,11 @@ class MixerRun {
   const SequenceRows& rows_;
   const Compute& compute_;
   std::span<KeyValueCache> caches_;
-  Matrix<float> projected_, convolved_, decays_, gates_;
+  Matrix<float> projected_, convolved_, decays_, gates_, steps_, parameters_, scaled_;
 };
+
+/// Multiplies the rows by silu(gate), which replaces the gate.
+void apply_silu_gate(MatrixView<float> gate, MatrixView<float> rows, const Compute& compute);
 
 // Causal depthwise convolution along the text.
 

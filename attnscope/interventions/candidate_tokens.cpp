@@ -52,7 +52,8 @@ std::string obstacle_to(const ForwardPass& pass, TokenBasis basis) {
   }
   if (basis != TokenBasis::mlp0) return "";
   if (!pass.may_start_between()) return "its layers have inputs other than the residual stream";
-  if (weights.layers.front().mixer != nullptr) return "its first layer has no attention";
+  const LayerWeights& first = weights.layers.front();
+  if (first.mixer != nullptr || first.output == nullptr) return "its first layer has no attention";
   return "";
 }
 

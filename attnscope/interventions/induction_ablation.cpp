@@ -103,7 +103,7 @@ class InductionRun {
 
  private:
   bool attends(std::int64_t layer) const {
-    return pass_.weights().layers[static_cast<std::size_t>(layer)].mixer == nullptr;
+    return pass_.weights().layers[static_cast<std::size_t>(layer)].output != nullptr;
   }
 
   void check_paths_to(std::int64_t layer) const {

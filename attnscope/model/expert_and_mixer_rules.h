@@ -165,6 +165,49 @@ struct RgLruRule {
   std::string place;  // pattern of its tensor names, up to ".linear_x"
 };
 
+/// Mamba: `in_proj` gives channels x and gates z. x passes through a causal convolution, and
+/// `x_proj` of it gives a low-rank step, B and C (n,), each normalized (Jamba). With dt =
+/// softplus(dt_proj step), each channel keeps a state S (n,): S = exp(−exp(A_log) dt) S + dt x B.
+/// The output is out_proj((Sᵀ C + D x) · silu(z)). Source: arXiv 2312.00752; transformers,
+/// modeling_jamba.py.
+struct MambaRule {
+  ConfigKey state_dim;              // n
+  ConfigKey kernel;                 // tokens per convolution window, which ends with the current
+                                    // token
+  ConfigKey expand;                 // channels / D
+  ConfigKey step_rank;              // "auto", or no value: D / 16, rounded up
+  std::string place;                // pattern of its tensor names, up to ".in_proj"
+  ConfigFlag biased = {"", false};  // `in_proj` and `out_proj` must have biases
+  ConfigFlag convolution_biased = {"", true};
+};
+
+/// Mamba-2: `in_proj` gives gates z, channels (x, B, C), which pass through a causal convolution,
+/// and a step of each head. With dt = softplus(step + dt_bias), clipped, a head keeps a state S (n,
+/// p): S = exp(−exp(A_log) dt) S + B ⊗ dt x. Groups of heads share B and C. The output y = Sᵀ C + D
+/// x of all heads is gated by silu(z) and normalized per group. Source: arXiv 2405.21060;
+/// transformers, modeling_bamba.py.
+struct Mamba2Rule {
+  ConfigKey heads;
+  ConfigKey head_dim;    // p; "auto", or no value: channels of x / heads
+  ConfigKey inner = {};  // channels of x; no value: `expand` D
+  ConfigKey expand = {"", 2};
+  ConfigKey groups, state_dim;      // state_dim: n
+  ConfigKey kernel;                 // tokens per convolution window, which ends with the current
+                                    // token
+  std::string place;                // pattern of its tensor names, up to ".in_proj"
+  ConfigFlag biased = {"", false};  // `in_proj` must have a bias
+  ConfigFlag output_biased = {"", false};
+  ConfigFlag convolution_biased = {"", true};
+  std::string activation_key = {};      // of the convolution; empty: silu
+  std::string step_limits = {};         // a list: the smallest and the largest dt
+  ConfigNumber least_step = {};         // or only the smallest
+  ConfigFlag normalized = {"", true};   // false: y silu(z) has no norm
+  ConfigFlag norm_first = {"", false};  // true: norm(y) silu(z) instead of norm(y silu(z))
+  std::optional<double> epsilon = {};   // of this norm; none: that of the other norms
+  ConfigNumber input_factor = {"", 1};
+  std::string projection_factors = {};  // a list of factors of z, x, B, C and the steps
+};
+
 /// Which layers have attention, and what the others have. A file specifies it by a list of layer
 /// types, a string with one letter per layer, a list of attention layers, or an interval. The first
 /// of these that the file has is used.
@@ -190,13 +233,18 @@ struct MixerRule {
   /// under the first layer that uses it; `{group}` in a pattern is that layer. No name: each layer
   /// has its own weights.
   ConfigKey shared_blocks = {};
-  // How the forward pass computes layers without attention; at most one. None: it cannot.
+  // How the forward pass computes mixers; at most one. None: it cannot.
   std::optional<DeltaNetRule> delta_net = {};
   std::optional<ShortConvolutionRule> short_convolution = {};
   std::optional<KimiDeltaRule> kimi_delta = {};
   std::optional<RgLruRule> rg_lru = {};
+  std::optional<MambaRule> mamba = {};
+  std::optional<Mamba2Rule> mamba2 = {};
+  ConfigNumber output_factor = {"", 1};  // factor of the mixer's output
 
-  bool is_computed() const { return delta_net || short_convolution || kimi_delta || rg_lru; }
+  bool is_computed() const {
+    return delta_net || short_convolution || kimi_delta || rg_lru || mamba || mamba2;
+  }
 };
 
 }  // namespace attnscope

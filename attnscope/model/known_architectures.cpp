@@ -18,6 +18,7 @@ namespace attnscope {
   FAMILY(albert)                   \
   FAMILY(arcee)                    \
   FAMILY(baichuan)                 \
+  FAMILY(bamba)                    \
   FAMILY(bart)                     \
   FAMILY(bert)                     \
   FAMILY(big_bird)                 \

@@ -44,9 +44,14 @@ struct LayerMixer {
   std::string name;  // the mixer instead of attention, or next to it; empty: none
   AfterMixer after = AfterMixer::usual;
   std::int64_t weights_of = 0;  // the layer whose attention weights it uses
+
+  /// Whether `name` is a mixer, and not an MLP or experts that are the whole layer.
+  bool mixes() const {
+    return !name.empty() && after != AfterMixer::mlp && after != AfterMixer::experts;
+  }
 };
 
-/// State sizes of the whole model, in float32 values per layer without attention.
+/// State sizes of the whole model, in float32 values per layer with a mixer.
 struct MixerSizes {
   std::vector<LayerMixer> layers;  // one entry per layer of the model
   std::int64_t state = 0;          // values that remain after a text (the recurrent state)
@@ -102,12 +107,46 @@ struct RgLruSpec {
   std::int64_t block_width() const { return width / blocks; }
 };
 
-/// The mixer that replaces a layer's attention; exactly one is set.
+/// MambaRule, resolved.
+struct MambaSpec {
+  std::int64_t channels = 0, state_dim = 0, step_rank = 0;
+  std::int64_t kernel = 1;
+  std::string place;
+  bool biased = false, convolution_biased = true;
+  double epsilon = 0;                          // of the norms of step, B and C
+  Activation activation = Activation::linear;  // applied to the output of the convolution
+};
+
+/// Mamba2Rule, resolved.
+struct Mamba2Spec {
+  std::int64_t heads = 0, head_dim = 0;
+  std::int64_t groups = 0, state_dim = 0;  // heads is a multiple of groups
+  std::int64_t kernel = 1;
+  std::string place;
+  bool biased = false, output_biased = false, convolution_biased = true;
+  Activation activation = Activation::silu;  // applied to the output of the convolution
+  double least_step = 0;
+  std::optional<double> most_step;
+  bool normalized = true, norm_first = false;
+  double epsilon = 0;
+  double input_factor = 1;
+  std::vector<double> projection_factors;  // of z, x, B, C and the steps; empty: 1
+
+  std::int64_t channels() const { return heads * head_dim; }
+  std::int64_t shared() const { return groups * state_dim; }  // size of B, and of C
+  std::int64_t convolved() const { return channels() + 2 * shared(); }
+  std::int64_t projected() const { return channels() + convolved() + heads; }
+};
+
+/// The mixer that replaces a layer's attention, or runs next to it; exactly one is set.
 struct MixerSpec {
   std::optional<DeltaNetSpec> delta_net;
   std::optional<ShortConvolutionSpec> short_convolution;
   std::optional<KimiDeltaSpec> kimi_delta;
   std::optional<RgLruSpec> rg_lru;
+  std::optional<MambaSpec> mamba;
+  std::optional<Mamba2Spec> mamba2;
+  double factor = 1;  // factor of the output
 };
 
 /// A norm over the last axis. `tensor` is a pattern under the prefix, without `.weight` and
@@ -260,14 +299,17 @@ struct LayerSpec {
   std::optional<NormSpec> attention_input, attention_output, attention_sum;
   std::optional<NormSpec> mlp_input, mlp_output, mlp_sum;
   bool parallel = false;
-  double branch_factor = 1;                    // factor of the attention and MLP outputs
-  std::string attention_factors, mlp_factors;  // factors of the attention and MLP outputs:
-                                               // patterns, (D,); empty: none
-  bool norms_replace_stream = false;           // attention and MLP outputs are added to their
-                                               // normalized inputs
+  double branch_factor = 1;                     // factor of the attention and MLP outputs
+  std::string attention_factors, mlp_factors;   // factors of the attention and MLP outputs:
+                                                // patterns, (D,); empty: none
+  double attention_factor = 1, mlp_factor = 1;  // more factors of these outputs
+  double attention_input_factor = 1;            // of the normalized input
+  double gate_factor = 1;                       // of the MLP's gate before its activation
+  bool norms_replace_stream = false;            // attention and MLP outputs are added to their
+                                                // normalized inputs
   AttentionSpec attention;
-  std::optional<MixerSpec> mixer;              // mixer instead of attention; none: the layer has
-                                               // attention
+  std::optional<MixerSpec> mixer;              // instead of attention, or next to it; reads the
+                                               // attention's input
   Activation activation = Activation::linear;  // of the MLP, which is gated if there is a `gate`
   std::vector<Role> biased;                    // projections that must have a bias
   std::optional<ExpertSpec> experts;           // none: the MLP is dense

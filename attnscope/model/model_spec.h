@@ -44,6 +44,15 @@ struct Dimensions {
   bool attends(std::int64_t layer) const {
     return mixers == nullptr || mixers->layers[static_cast<std::size_t>(layer)].attends;
   }
+  /// Whether the layer has a mixer other than attention.
+  bool mixes(std::int64_t layer) const {
+    return mixers != nullptr && mixers->layers[static_cast<std::size_t>(layer)].mixes();
+  }
+  /// False for a layer that consists of attention or a mixer only.
+  bool has_mlp(std::int64_t layer) const {
+    return mixers == nullptr ||
+           mixers->layers[static_cast<std::size_t>(layer)].after != AfterMixer::nothing;
+  }
   /// Layers with attention, ascending.
   std::vector<std::int64_t> attention_layers() const;
 };

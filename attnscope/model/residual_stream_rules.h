@@ -76,6 +76,10 @@ struct MultiplierRule {
   ConfigNumber logits_divisor = {};
   ConfigKey logits_width = {};              // logits are divided by hidden size / this (MiniCPM)
   ConfigFlag logits_by_root = {"", false};  // logits are divided by √D (T5)
+  // Falcon-H1:
+  ConfigNumber attention_input = {"", 1}, keys = {"", 1}, attention_output = {"", 1};
+  std::string gate_and_mlp = {};  // a list: the factor of the gate before its activation, and of
+                                  // the MLP output
   /// Patterns under the prefix, (D,): factors of the attention output and the MLP output.
   std::string attention = {}, mlp = {};
   /// A pattern under the prefix, (1,): factor of the layer output, if the files contain it.

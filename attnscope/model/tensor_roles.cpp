@@ -189,6 +189,8 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
     if (rule.short_convolution) add("mixer", rule.short_convolution->place, ".*");
     if (rule.kimi_delta) add("mixer", rule.kimi_delta->place, ".*");
     if (rule.rg_lru) add("mixer", rule.rg_lru->place, ".*");
+    if (rule.mamba) add("mixer", rule.mamba->place, ".*");
+    if (rule.mamba2) add("mixer", rule.mamba2->place, ".*");
   }
   if (architecture.daisy) {
     add("scalars", architecture.daisy->scalars);

@@ -39,11 +39,7 @@ inline ModelSpec spec_of(const std::string& model_type,
 /// tests/data/forward that omit keys, not by a table.
 /// tests/data/forward that leave keys out, not by a table for each fact.
 inline std::vector<std::string> known_types() {
-  const std::set<std::string> not_run = {"falcon_h1",
-                                         "granitemoehybrid",
-                                         "jamba",
-                                         "nemotron_h",
-                                         "zamba2",
+  const std::set<std::string> not_run = {"zamba2",
                                          "deit",
                                          "dinov2",
                                          "vit",

@@ -142,11 +142,12 @@ struct LayerWeights {
   SharedLinear qkv;
   std::optional<MlaWeights> mla;
   std::optional<IndexerWeights> indexer;
-  std::shared_ptr<const MixerWeights> mixer;  // replaces attention; null: attention layer
+  std::shared_ptr<const MixerWeights> mixer;  // null: none
   SharedLinear attention_gate;                // null: no gate
   std::optional<CrossWeights> cross;          // empty: the model has no encoder
-  SharedLinear output, gate, up, down;
-  std::optional<ExpertWeights> experts;  // replaces gate, up and down
+  SharedLinear output;                        // of the attention; null: no attention
+  SharedLinear gate, up, down;                // null: no such matrix
+  std::optional<ExpertWeights> experts;       // replaces gate, up and down
   std::optional<ValueEmbedding> value_embedding;
   std::optional<LayerInput> input;
   std::optional<ConvolutionWeights> convolution;

@@ -175,11 +175,8 @@ std::vector<float> LayerReader::choice_bias(std::int64_t layer, const ExpertSpec
 
 void LayerReader::read_mixing(std::int64_t layer, LayerWeights& out) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
-  if (spec.mixer) {
-    out.mixer = mixers_.read(layer, *spec.mixer);
-    out.output = out.mixer->output;
-    return;
-  }
+  if (spec.mixer) out.mixer = mixers_.read(layer, *spec.mixer);
+  if (!spec_.dimensions.attends(layer)) return;
   out.query_norm = head_norm(layer, Role::query);
   const bool shares = spec_.sharing_of(layer).from.has_value();
   if (!shares) out.key_norm = head_norm(layer, Role::key);
@@ -214,7 +211,7 @@ LayerWeights LayerReader::read(std::int64_t layer) {
   const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
   if (spec.experts) {
     out.experts = read_experts_of(layer, *spec.experts);
-  } else if (spec_.architecture.has_mlp) {
+  } else if (spec_.architecture.has_mlp && spec_.dimensions.has_mlp(layer)) {
     out.gate = one(Role::gate);
     out.up = one(Role::up);
     out.down = one(Role::down);
@@ -240,8 +237,8 @@ LayerWeights LayerReader::read(std::int64_t layer) {
   if (spec.laurel) out.laurel = read_laurel(*spec.laurel, layer);
   if (spec_.stream.altup) out.altup = read_altup(*spec_.stream.altup, layer);
   out.output_factor = output_factor(layer, spec.output_factor);
-  out.attention_factors = factors(layer, spec.attention_factors);
-  out.mlp_factors = factors(layer, spec.mlp_factors);
+  out.attention_factors = factors(layer, spec.attention_factors, spec.attention_factor);
+  out.mlp_factors = factors(layer, spec.mlp_factors, spec.mlp_factor);
   if (spec.convolution) out.convolution = read_convolution(*spec.convolution, layer);
   return out;
 }
@@ -309,10 +306,17 @@ float LayerReader::output_factor(std::int64_t layer, const std::string& pattern)
   return site.tensor == nullptr ? 1 : values(need(site, layer)).front();
 }
 
-std::vector<float> LayerReader::factors(std::int64_t layer, const std::string& pattern) const {
-  if (pattern.empty()) return {};
-  const Shape shape{spec_.dimensions.width};
-  return values(need(model_.find(name_in(layer, pattern), shape), layer));
+std::vector<float> LayerReader::factors(std::int64_t layer, const std::string& pattern,
+                                        double factor) const {
+  const std::int64_t width = spec_.dimensions.width;
+  std::vector<float> out;
+  if (!pattern.empty()) {
+    out = values(need(model_.find(name_in(layer, pattern), Shape{width}), layer));
+  } else if (factor != 1) {
+    out.assign(static_cast<std::size_t>(width), 1);
+  }
+  for (float& value : out) value *= static_cast<float>(factor);
+  return out;
 }
 
 ConvolutionWeights LayerReader::read_convolution(const ConvolutionSpec& spec,

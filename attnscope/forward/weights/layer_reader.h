@@ -40,7 +40,7 @@ class LayerReader : TensorReader {
   OptionalNorm head_norm(std::int64_t layer, Role role) const;
   /// Reads an MoE layer. The matrices of its experts are only located; each must exist.
   ExpertWeights read_experts_of(std::int64_t layer, const ExpertSpec& spec);
-  /// Reads the attention, or the mixer that replaces it.
+  /// Reads the attention, and the mixer that replaces it or is next to it.
   void read_mixing(std::int64_t layer, LayerWeights& out);
   MlaWeights read_mla_weights(std::int64_t layer, const MlaSpec& spec);
   IndexerWeights read_indexer(std::int64_t layer, const IndexerSpec& spec) const;
@@ -52,8 +52,8 @@ class LayerReader : TensorReader {
   AltUpWeights read_altup(const AltUpSpec& spec, std::int64_t layer) const;
   LaurelWeights read_laurel(const LaurelSpec& spec, std::int64_t layer) const;
   float output_factor(std::int64_t layer, const std::string& pattern) const;
-  /// Returns (D,), or nothing if the pattern is empty.
-  std::vector<float> factors(std::int64_t layer, const std::string& pattern) const;
+  /// Returns (D,): the tensor, if there is a pattern, times `factor`. Nothing if all are 1.
+  std::vector<float> factors(std::int64_t layer, const std::string& pattern, double factor) const;
   ConvolutionWeights read_convolution(const ConvolutionSpec& spec, std::int64_t layer) const;
 
   ScoreBiasReader score_biases_;

@@ -244,10 +244,57 @@ RgLruWeights MixerReader::read_rg_lru(std::int64_t layer, const RgLruSpec& spec)
   return out;
 }
 
+MambaWeights MixerReader::read_mamba(std::int64_t layer, const MambaSpec& spec) const {
+  const std::int64_t channels = spec.channels, states = spec.state_dim;
+  const auto norm_named = [&](const char* name, std::int64_t size) {
+    return norm_of_shape(
+        {.kind = NormKind::rms, .epsilon = spec.epsilon, .tensor = spec.place + name}, layer,
+        {size});
+  };
+  MambaWeights out{.spec = spec,
+                   .input = whole(layer, spec.place + ".in_proj.weight", 2 * channels,
+                                  spec_.dimensions.width, spec.biased),
+                   .convolution = convolution(layer, spec.place + ".conv1d.weight", channels,
+                                              spec.kernel, spec.convolution_biased),
+                   .parameters = whole(layer, spec.place + ".x_proj.weight",
+                                       spec.step_rank + 2 * states, channels, /*biased=*/false),
+                   .steps = whole(layer, spec.place + ".dt_proj.weight", channels, spec.step_rank,
+                                  /*biased=*/true),
+                   .step_norm = norm_named(".dt_layernorm", spec.step_rank),
+                   .input_norm = norm_named(".b_layernorm", states),
+                   .output_norm = norm_named(".c_layernorm", states),
+                   .rates = Matrix<float>(states, channels),
+                   .skip = vector(layer, spec.place + ".D", channels)};
+  const std::vector<float> stored = values(matrix(layer, spec.place + ".A_log", channels, states));
+  for (std::int64_t channel = 0; channel < channels; ++channel) {
+    for (std::int64_t k = 0; k < states; ++k) {
+      out.rates(k, channel) = -std::exp(stored[static_cast<std::size_t>(channel * states + k)]);
+    }
+  }
+  return out;
+}
+
+Mamba2Weights MixerReader::read_mamba2(std::int64_t layer, const Mamba2Spec& spec) const {
+  Mamba2Weights out{
+      .spec = spec,
+      .input = whole(layer, spec.place + ".in_proj.weight", spec.projected(),
+                     spec_.dimensions.width, spec.biased),
+      .convolution = convolution(layer, spec.place + ".conv1d.weight", spec.convolved(),
+                                 spec.kernel, spec.convolution_biased),
+      .rates = vector(layer, spec.place + ".A_log", spec.heads),
+      .step_bias = vector(layer, spec.place + ".dt_bias", spec.heads),
+      .skip = vector(layer, spec.place + ".D", spec.heads),
+      .gain = {}};
+  for (float& rate : out.rates) rate = -std::exp(rate);
+  if (spec.normalized) out.gain = vector(layer, spec.place + ".norm.weight", spec.channels());
+  return out;
+}
+
 std::shared_ptr<const MixerWeights> MixerReader::read(std::int64_t layer,
                                                       const MixerSpec& spec) const {
   const std::int64_t width = spec_.dimensions.width;
   MixerWeights out;
+  out.factor = static_cast<float>(spec.factor);
   if (spec.delta_net) {
     out.delta_net = read_delta_net(layer, *spec.delta_net);
     out.output = whole(layer, spec.delta_net->place + ".out_proj.weight", width,
@@ -260,6 +307,14 @@ std::shared_ptr<const MixerWeights> MixerReader::read(std::int64_t layer,
     out.rg_lru = read_rg_lru(layer, *spec.rg_lru);
     out.output = whole(layer, spec.rg_lru->place + ".linear_out.weight", width, spec.rg_lru->width,
                        /*biased=*/true);
+  } else if (spec.mamba) {
+    out.mamba = read_mamba(layer, *spec.mamba);
+    out.output = whole(layer, spec.mamba->place + ".out_proj.weight", width, spec.mamba->channels,
+                       spec.mamba->biased);
+  } else if (spec.mamba2) {
+    out.mamba2 = read_mamba2(layer, *spec.mamba2);
+    out.output = whole(layer, spec.mamba2->place + ".out_proj.weight", width,
+                       spec.mamba2->channels(), spec.mamba2->output_biased);
   } else {
     const ShortConvolutionSpec& own = *spec.short_convolution;
     out.short_convolution = read_short_convolution(layer, own);
@@ -284,6 +339,14 @@ std::uint64_t mixer_weights_bytes(const Model& model) {
       const RgLruSpec& own = *layer.mixer->rg_lru;
       numbers += static_cast<std::uint64_t>(own.width) *
                  (3 * width + 2 * static_cast<std::uint64_t>(own.block_width()));
+    } else if (layer.mixer->mamba) {
+      const MambaSpec& own = *layer.mixer->mamba;
+      const std::int64_t of_channel = 2 * own.step_rank + 3 * own.state_dim;
+      numbers += static_cast<std::uint64_t>(own.channels) *
+                 (3 * width + static_cast<std::uint64_t>(of_channel));
+    } else if (layer.mixer->mamba2) {
+      const Mamba2Spec& own = *layer.mixer->mamba2;
+      numbers += width * static_cast<std::uint64_t>(own.projected() + own.channels());
     } else {
       numbers += 4 * width * width;
     }

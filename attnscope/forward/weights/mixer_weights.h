@@ -1,4 +1,4 @@
-// Weights of layers without attention.
+// Weights of mixers: what layers have instead of attention, or next to it.
 #pragma once
 
 #include <cstdint>
@@ -56,16 +56,40 @@ struct RgLruWeights {
   std::vector<float> rates;         // 8 softplus(recurrent_param), one per channel
 };
 
+struct MambaWeights {
+  MambaSpec spec;
+  SharedLinear input;  // projection to x and z
+  CausalConvolution convolution;
+  SharedLinear parameters;  // projection of x to the low-rank step, B and C
+  SharedLinear steps;       // projection of the low-rank step to all channels
+  NormWeights step_norm, input_norm, output_norm;  // norms of step, B and C
+  Matrix<float> rates;                             // −exp(A_log), (n, channels)
+  std::vector<float> skip;                         // D, one per channel
+};
+
+struct Mamba2Weights {
+  Mamba2Spec spec;
+  SharedLinear input;             // projection to z, x, B, C and the steps
+  CausalConvolution convolution;  // convolution of x, B and C
+  std::vector<float> rates;       // −exp(A_log), one per head
+  std::vector<float> step_bias;   // dt_bias, one per head
+  std::vector<float> skip;        // D, one per head
+  std::vector<float> gain;        // of the gated norm, (channels,); empty: no norm
+};
+
 /// Weights of a mixer: exactly one of the kinds.
 struct MixerWeights {
   std::optional<DeltaNetWeights> delta_net;
   std::optional<ShortConvolutionWeights> short_convolution;
   std::optional<KimiDeltaWeights> kimi_delta;
   std::optional<RgLruWeights> rg_lru;
+  std::optional<MambaWeights> mamba;
+  std::optional<Mamba2Weights> mamba2;
   SharedLinear output;  // output projection to the residual stream
+  float factor = 1;     // factor of its output
 };
 
-// Reader of the weights of a layer without attention.
+// Reader of the weights of a mixer.
 
 class MixerReader : TensorReader {
  public:
@@ -80,6 +104,8 @@ class MixerReader : TensorReader {
                                                  const ShortConvolutionSpec& spec) const;
   KimiDeltaWeights read_kimi_delta(std::int64_t layer, const KimiDeltaSpec& spec) const;
   RgLruWeights read_rg_lru(std::int64_t layer, const RgLruSpec& spec) const;
+  MambaWeights read_mamba(std::int64_t layer, const MambaSpec& spec) const;
+  Mamba2Weights read_mamba2(std::int64_t layer, const Mamba2Spec& spec) const;
   std::string name_in(std::int64_t layer, const std::string& pattern) const;
   const CheckpointTensor& matrix(std::int64_t layer, const std::string& name, std::int64_t outputs,
                                  std::int64_t inputs) const;

@@ -71,6 +71,19 @@ double branch_factor(const MultiplierRule& rule, const ConfigReader& config, std
   return rule.by_depth ? *factor / std::sqrt(static_cast<double>(layers)) : *factor;
 }
 
+void set_factors(LayerSpec& layer, const MultiplierRule& rule, const ConfigReader& config) {
+  layer.attention_input_factor = config.positive(rule.attention_input).value_or(1);
+  layer.attention_factor = config.positive(rule.attention_output).value_or(1);
+  const std::vector<double> of_mlp = config.positives(rule.gate_and_mlp);
+  if (of_mlp.empty()) return;
+  if (of_mlp.size() != 2) {
+    config.refuse("'" + rule.gate_and_mlp + "' has " + counted(of_mlp.size(), "number") +
+                  ", expected 2");
+  }
+  layer.gate_factor = of_mlp[0];
+  layer.mlp_factor = of_mlp[1];
+}
+
 double logits_factor(const MultiplierRule& rule, const ConfigReader& config, std::int64_t width) {
   const double divisor = config.positive(rule.logits_divisor).value_or(1);
   const auto of_width = config.number(rule.logits_width);
@@ -212,6 +225,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   if (architecture.patches) {
     common.attention.patch_rotation = config.positive(architecture.patches->rotation);
   }
+  set_factors(common, architecture.multipliers, config);
   common.attention_factors = architecture.multipliers.attention;
   common.mlp_factors = architecture.multipliers.mlp;
   common.output_factor = architecture.multipliers.layer_output;
@@ -230,6 +244,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     const auto at = static_cast<std::size_t>(layer);
     LayerSpec& own = spec.layers.emplace_back(common);
     own.attention.scale = scale_of(architecture.scores, config, spec.dimensions_of(layer), layer);
+    own.attention.scale *= config.positive(architecture.multipliers.keys).value_or(1);
     own.attention.mask = masks[at];
     own.attention.rope = ropes[at];
     if (!ropes[at] && architecture.norm->heads_if_rotated) {
@@ -240,7 +255,11 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
       own.attention.temperature.reset();
     }
     if (spec.has_experts(layer)) own.experts = experts;
-    if (!spec.dimensions.attends(layer)) own.mixer = mixer;
+    if (spec.dimensions.mixes(layer)) own.mixer = mixer;
+    if (!spec.dimensions.attends(layer) && !spec.dimensions.mixes(layer)) {
+      own.mlp_input = own.attention_input;  // the layer is only an MLP
+      own.attention_input.reset();
+    }
     if (own.experts && own.experts->norms && !own.mlp_input && spec.not_run.empty()) {
       spec.not_run = "experts have their own norms, but the MLP input has no norm";
     }

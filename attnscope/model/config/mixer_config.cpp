@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attnscope/base/text.h"
+#include "attnscope/model/config/mamba_config.h"
 
 namespace attnscope {
 namespace {
@@ -126,13 +127,6 @@ void share_blocks(std::vector<LayerMixer>& layers, std::int64_t blocks) {
   }
 }
 
-/// The limit for products of the sizes of a layer.
-void check_size(std::int64_t a, std::int64_t b, const ConfigReader& config) {
-  if (a <= kMaxSize / b) return;
-  config.refuse("layers without attention with a state of " + std::to_string(a) + " times " +
-                counted(b, "number") + " exceed the limit of " + std::to_string(kMaxSize));
-}
-
 DeltaNetSpec read_delta_net(const DeltaNetRule& rule, const ConfigReader& config) {
   DeltaNetSpec spec{.key_heads = config.required(rule.key_heads),
                     .value_heads = config.required(rule.value_heads),
@@ -189,6 +183,15 @@ RgLruSpec read_rg_lru(const RgLruRule& rule, const ConfigReader& config,
   return spec;
 }
 
+/// Whether the forward pass computes a mixer of this name.
+bool is_described(const MixerRule& rule, const std::string& name) {
+  const auto has = [&](const std::vector<LayerKind>& kinds) {
+    return std::any_of(kinds.begin(), kinds.end(),
+                       [&](const LayerKind& kind) { return kind.mixer == name; });
+  };
+  return rule.is_computed() && (has(rule.kinds) || has(rule.letters));
+}
+
 }  // namespace
 
 std::optional<std::int64_t> listed_layer_count(const MixerRule& rule, const ConfigReader& config) {
@@ -228,6 +231,16 @@ void read_mixers(ModelSpec& spec, const ConfigReader& config) {
     sizes.state = own.kernel * own.width;
     sizes.row = 6 * own.width;
   }
+  if (rule.mamba) {
+    const MambaSpec own = read_mamba(*rule.mamba, config, dimensions.width);
+    sizes.state = (own.kernel - 1 + own.state_dim) * own.channels;
+    sizes.row = 5 * own.channels + own.step_rank + 2 * own.state_dim;
+  }
+  if (rule.mamba2) {
+    const Mamba2Spec own = read_mamba2(*rule.mamba2, config, dimensions.width);
+    sizes.state = (own.kernel - 1) * own.convolved() + own.channels() * own.state_dim;
+    sizes.row = own.projected() + own.convolved() + own.channels() + 2 * dimensions.width;
+  }
   dimensions.mixers = std::make_shared<const MixerSizes>(std::move(sizes));
 }
 
@@ -235,39 +248,47 @@ std::optional<MixerSpec> mixer_spec(const ModelSpec& spec, const ConfigReader& c
                                     Activation activation) {
   if (spec.dimensions.mixers == nullptr) return std::nullopt;
   const MixerRule& rule = *spec.architecture.mixers;
-  const ConfigNumber& epsilon_key = spec.architecture.norm->epsilon;
-  const double epsilon = config.real(epsilon_key).value_or(epsilon_key.fallback.value_or(0));
+  if (!rule.is_computed()) return std::nullopt;
+  const std::int64_t width = spec.dimensions.width;
+  const ConfigNumber& of_norms = spec.architecture.norm->epsilon;
+  const double epsilon = config.real(of_norms).value_or(of_norms.fallback.value_or(0));
+  MixerSpec out{.factor = config.real(rule.output_factor).value_or(1)};
   if (rule.delta_net) {
-    DeltaNetSpec own = read_delta_net(*rule.delta_net, config);
-    own.epsilon = epsilon;
-    own.activation = activation;
-    return MixerSpec{.delta_net = std::move(own)};
+    out.delta_net = read_delta_net(*rule.delta_net, config);
+    out.delta_net->epsilon = epsilon;
+    out.delta_net->activation = activation;
+  }
+  if (rule.short_convolution) {
+    out.short_convolution = read_short_convolution(*rule.short_convolution, config, width);
   }
   if (rule.kimi_delta) {
-    KimiDeltaSpec own = read_kimi_delta(*rule.kimi_delta, config);
-    own.epsilon = epsilon;
-    own.activation = activation;
-    return MixerSpec{.kimi_delta = std::move(own)};
+    out.kimi_delta = read_kimi_delta(*rule.kimi_delta, config);
+    out.kimi_delta->epsilon = epsilon;
+    out.kimi_delta->activation = activation;
   }
   if (rule.rg_lru) {
-    RgLruSpec own = read_rg_lru(*rule.rg_lru, config, spec.dimensions);
-    own.activation = activation;
-    return MixerSpec{.rg_lru = std::move(own)};
+    out.rg_lru = read_rg_lru(*rule.rg_lru, config, spec.dimensions);
+    out.rg_lru->activation = activation;
   }
-  if (!rule.short_convolution) return std::nullopt;
-  return MixerSpec{.short_convolution = read_short_convolution(*rule.short_convolution, config,
-                                                               spec.dimensions.width)};
+  if (rule.mamba) {
+    out.mamba = read_mamba(*rule.mamba, config, width);
+    out.mamba->epsilon = epsilon;
+    out.mamba->activation = activation;
+  }
+  if (rule.mamba2) {
+    out.mamba2 = read_mamba2(*rule.mamba2, config, width);
+    out.mamba2->epsilon = rule.mamba2->epsilon.value_or(epsilon);
+  }
+  return out;
 }
 
 std::string unknown_mixer(const ModelSpec& spec) {
   if (spec.dimensions.mixers == nullptr) return "";
   const MixerRule& rule = *spec.architecture.mixers;
-  const bool computed = rule.is_computed();
-  const std::string known = computed ? first_kind(rule, false).mixer : "";
   const std::vector<LayerMixer>& layers = spec.dimensions.mixers->layers;
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     const LayerMixer& own = layers[layer];
-    if (own.name.empty() || (computed && !own.attends && own.name == known)) continue;
+    if (own.name.empty() || is_described(rule, own.name)) continue;
     return "layer " + std::to_string(layer) + " has " + own.name +
            (own.attends ? " next to its attention" : " instead of attention") +
            ", which is not supported";

@@ -19,8 +19,8 @@ std::optional<std::int64_t> listed_layer_count(const MixerRule& rule, const Conf
 /// limit.
 void read_mixers(ModelSpec& spec, const ConfigReader& config);
 
-/// Returns the mixer that the forward pass computes in layers without attention. None if it is not
-/// supported, or if all layers have attention. `activation`: the MLP's activation.
+/// Returns the mixer that the forward pass computes. None if it is not supported, or if all layers
+/// have attention only. `activation`: the MLP's activation.
 std::optional<MixerSpec> mixer_spec(const ModelSpec& spec, const ConfigReader& config,
                                     Activation activation);
 

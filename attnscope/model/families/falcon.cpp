@@ -1,9 +1,9 @@
 // Falcon, in three variants: one key/value head (7B), one per head (RW), or groups of heads with
 // separate norms for attention and MLP (40B, 180B). Positions are rotary or ALiBi. RefinedWeb is
 // the name of its first files, with other defaults. Falcon-H1 has Mamba-2 next to attention in each
-// layer; its forward pass is not supported. Source: huggingface/transformers,
-// models/{falcon,falcon_h1}. If attention maps are requested, Falcon's eager attention adds ALiBi
-// twice. This description adds it once, as transformers does without maps.
+// layer. Source: huggingface/transformers, models/{falcon,falcon_h1}. If attention maps are
+// requested, Falcon's eager attention adds ALiBi twice. This description adds it once, as
+// transformers does without maps.
 #include "attnscope/model/families/like_llama.h"
 #include "attnscope/model/families/mamba_layers.h"
 
@@ -131,8 +131,8 @@ Architecture refined_web() {
   return family;
 }
 
-/// Mamba and attention read the same normalized input, and their outputs are added. Multipliers of
-/// keys and branches are omitted because they do not change ranks.
+/// Mamba-2 and attention read the same normalized input, and their outputs are added. Weight
+/// analyses omit the multipliers of keys and branches because they do not change ranks.
 Architecture falcon_h1() {
   Architecture architecture = like_llama("falcon_h1", "FalconH1");
   architecture.keys.kv_heads.fallback = 8;
@@ -140,9 +140,24 @@ Architecture falcon_h1() {
   architecture.norm->epsilon.fallback = 1e-5;
   architecture.norm->mlp_input = "layers.{layer}.pre_ff_layernorm";
   architecture.norm->last = "final_layernorm";
-  architecture.others = {{"mixer", "layers.{layer}.mamba.*"}};
-  architecture.mixers = std::make_shared<MixerRule>(MixerRule{
-      .kinds = {{.name = "hybrid", .attends = true, .mixer = kMamba2}}, .usual = "hybrid"});
+  architecture.multipliers = {.embedding = {"embedding_multiplier", 1},
+                              .logits = {"lm_head_multiplier", 1},
+                              .attention_input = {"attention_in_multiplier", 1},
+                              .keys = {"key_multiplier", 1},
+                              .attention_output = {"attention_out_multiplier", 1},
+                              .gate_and_mlp = "mlp_multipliers"};
+  Mamba2Rule mixer = bamba_mixer("layers.{layer}.mamba");
+  mixer.inner = {"mamba_d_ssm", 1024};
+  mixer.output_biased = {"projectors_bias", false};
+  mixer.normalized = {"mamba_rms_norm", false};
+  mixer.norm_first = {"mamba_norm_before_gate", true};
+  mixer.input_factor = {"ssm_in_multiplier", 1};
+  mixer.projection_factors = "ssm_multipliers";
+  architecture.mixers = std::make_shared<MixerRule>(
+      MixerRule{.kinds = {{.name = "hybrid", .attends = true, .mixer = kMamba2}},
+                .usual = "hybrid",
+                .mamba2 = std::move(mixer),
+                .output_factor = {"ssm_out_multiplier", 1}});
   return architecture;
 }
 

@@ -1,6 +1,6 @@
 // Granite: Llama with constant factors on embedding, residual branches and logits; also as MoE.
-// Granite 4 (granitemoehybrid): Mamba-2 in most layers; its forward pass is not supported. Source:
-// huggingface/transformers, models/{granite,granitemoe,granitemoeshared,granitemoehybrid}.
+// Granite 4 (granitemoehybrid): Mamba-2 in most layers. Source: huggingface/transformers,
+// models/{granite,granitemoe,granitemoeshared,granitemoehybrid}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 #include "attnscope/model/families/mamba_layers.h"
@@ -63,11 +63,11 @@ Architecture granite_hybrid(bool dense, bool rotates) {
   architecture.name = "granitemoehybrid";
   architecture.model_types = {"granitemoehybrid"};
   architecture.class_families = {"GraniteMoeHybrid"};
-  architecture.others = {{"mixer", "layers.{layer}.mamba.*"}};
   architecture.mixers =
       std::make_shared<MixerRule>(MixerRule{.kinds = mamba_or_attention(kMamba2),
                                             .list_keys = {"layer_types", "layers_block_type"},
-                                            .usual = "linear_attention"});
+                                            .usual = "linear_attention",
+                                            .mamba2 = bamba_mixer("layers.{layer}.mamba")});
   if (!rotates) architecture.rope.reset();
   if (dense) {
     const std::string both = "layers.{layer}.shared_mlp.input_linear.weight";

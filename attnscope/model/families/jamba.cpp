@@ -1,4 +1,4 @@
-// Jamba: Mamba in most layers, experts in every second one. Its forward pass is not supported.
+// Jamba: Mamba in most layers, experts in every second one.
 // Source: huggingface/transformers, models/jamba.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
@@ -26,10 +26,17 @@ Architecture jamba() {
               .layers = {.every = {"expert_layer_period", 2}, .offset = {"expert_layer_offset", 1}},
               .tensors = usual_expert_tensors(mlp),
               .score = RouterScore::softmax});
-  architecture.others = {{"mixer", "layers.{layer}.mamba.*"}};
-  architecture.mixers = std::make_shared<MixerRule>(MixerRule{.kinds = mamba_or_attention("Mamba"),
-                                                              .interval = {"attn_layer_period", 8},
-                                                              .offset = {"attn_layer_offset", 4}});
+  architecture.mixers = std::make_shared<MixerRule>(
+      MixerRule{.kinds = mamba_or_attention("Mamba"),
+                .interval = {"attn_layer_period", 8},
+                .offset = {"attn_layer_offset", 4},
+                .mamba = MambaRule{.state_dim = {"mamba_d_state", 16},
+                                   .kernel = {"mamba_d_conv", 4},
+                                   .expand = {"mamba_expand", 2},
+                                   .step_rank = {"mamba_dt_rank"},
+                                   .place = "layers.{layer}.mamba",
+                                   .biased = {"mamba_proj_bias", false},
+                                   .convolution_biased = {"mamba_conv_bias", true}}});
   return architecture;
 }
 

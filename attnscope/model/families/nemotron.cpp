@@ -1,6 +1,6 @@
 // Nemotron: LayerNorms that store gains minus 1, RoPE on half of each head, and an MLP of two
-// matrices. Nemotron-H: Mamba-2 in most layers; its forward pass is not supported. Source:
-// huggingface/transformers, models/{nemotron,nemotron_h}.
+// matrices. Nemotron-H: Mamba-2 in most layers. Source: huggingface/transformers,
+// models/{nemotron,nemotron_h}.
 #include "attnscope/model/families/expert_tensors.h"
 #include "attnscope/model/families/like_llama.h"
 #include "attnscope/model/families/mamba_layers.h"
@@ -57,8 +57,7 @@ Architecture nemotron_h() {
   rule.shared_width = {"moe_shared_expert_intermediate_size", 7688};
   architecture.experts = std::make_shared<MoeRule>(std::move(rule));
   architecture.others = {{"expert.latent", mixer + "fc1_latent_proj.weight"},
-                         {"expert.latent", mixer + "fc2_latent_proj.weight"},
-                         {"mixer", mixer + "*"}};
+                         {"expert.latent", mixer + "fc2_latent_proj.weight"}};
   const auto alone = [](const char* name, const char* what, AfterMixer after) {
     return LayerKind{.name = name, .attends = false, .mixer = what, .after = after};
   };
@@ -67,15 +66,26 @@ Architecture nemotron_h() {
   LayerKind star = attention, old = attention;
   star.name = "*";
   old.name = "attention";
-  architecture.mixers = std::make_shared<MixerRule>(
-      MixerRule{.kinds = {attention, old, alone("linear_attention", kMamba2, nothing),
-                          alone("mamba", kMamba2, nothing), alone("mlp", "an MLP", mlp),
-                          alone("moe", "experts", experts)},
-                .list_keys = {"layers_block_type", "layer_types"},
-                .letters_key = "hybrid_override_pattern",
-                .letters = {star, alone("M", kMamba2, nothing), alone("-", "an MLP", mlp),
-                            alone("E", "experts", experts)},
-                .lists_every_layer = true});
+  architecture.mixers = std::make_shared<MixerRule>(MixerRule{
+      .kinds = {attention, old, alone("linear_attention", kMamba2, nothing),
+                alone("mamba", kMamba2, nothing), alone("mlp", "an MLP", mlp),
+                alone("moe", "experts", experts)},
+      .list_keys = {"layers_block_type", "layer_types"},
+      .letters_key = "hybrid_override_pattern",
+      .letters = {star, alone("M", kMamba2, nothing), alone("-", "an MLP", mlp),
+                  alone("E", "experts", experts)},
+      .lists_every_layer = true,
+      .mamba2 = Mamba2Rule{.heads = {"mamba_num_heads", 128},
+                           .head_dim = {"mamba_head_dim", 64},
+                           .groups = {"n_groups", 8, "mamba_n_groups"},
+                           .state_dim = {"ssm_state_size", 128},
+                           .kernel = {"conv_kernel", 4, "mamba_d_conv"},
+                           .place = "layers.{layer}.mixer",
+                           .biased = {"use_bias", false},
+                           .output_biased = {"use_bias", false},
+                           .convolution_biased = {"use_conv_bias", true, "mamba_conv_bias"},
+                           .activation_key = "mamba_hidden_act",
+                           .least_step = {"time_step_min", 0.001}}});
   return architecture;
 }
 

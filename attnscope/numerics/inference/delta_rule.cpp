@@ -19,7 +19,9 @@ void apply_plainly(const DeltaRuleTokens& tokens, MatrixView<float> state, Matri
     const float decay = tokens.decays[at];
     for (std::int64_t col = 0; col < columns; ++col) {
       float known = 0;
-      for (std::int64_t k = 0; k < depth; ++k) known += state(k, col) * tokens.keys(token, k);
+      for (std::int64_t k = 0; tokens.corrects && k < depth; ++k) {
+        known += state(k, col) * tokens.keys(token, k);
+      }
       change[static_cast<std::size_t>(col)] =
           tokens.steps[at] * (tokens.values(token, col) - decay * known);
       out(token, col) = 0;
@@ -48,6 +50,7 @@ void delta_rule(const DeltaRuleTokens& tokens, MatrixView<float> state, MatrixVi
                                               .values = tokens.values,
                                               .decays = tokens.decays.data(),
                                               .steps = tokens.steps.data(),
+                                              .corrects = tokens.corrects,
                                               .state = state,
                                               .out = out,
                                               .scratch = memory.reserve(count)});

@@ -1,4 +1,4 @@
-// The recurrences of Gated DeltaNet and Kimi Delta Attention, in float32.
+// The recurrences of Gated DeltaNet, Kimi Delta Attention and Mamba-2, in float32.
 #pragma once
 
 #include <span>
@@ -13,6 +13,8 @@ struct DeltaRuleTokens {
   MatrixView<const float> queries, keys;  // (tokens, d_k)
   MatrixView<const float> values;         // (tokens, d_v)
   std::span<const float> decays, steps;   // one per token
+  /// False: S += key ⊗ step value, as in Mamba-2.
+  bool corrects = true;
 };
 
 /// Updates the state S (d_k, d_v), contiguous, for each token in turn: S = decay S; S += key ⊗ step

@@ -107,13 +107,12 @@ std::vector<NllWithoutPart> mean_nll_without_parts(const ForwardPass& pass, cons
       const double nll = nll_from(start, observer);
       return there ? nll : std::numeric_limits<double>::quiet_NaN();
     };
-    Matrix<float> stream;  // before the current layer
     ForwardObserver observer;
-    observer.on_stream = [&](std::int64_t, MatrixView<const float> seen) { stream = copied(seen); };
-    observer.on_heads = [&](std::int64_t layer, MatrixView<float> heads) {
+    observer.on_stream = [&](std::int64_t layer, MatrixView<const float> stream) {
+      if (layer == pass.model().dimensions().layers) return;
       NllWithoutPart& own = sums[static_cast<std::size_t>(layer)];
-      own.attention += nll_from({.layer = layer, .stream = stream.view(), .attends = false}, {});
-      own.mlp += nll_without_mlp({.layer = layer, .stream = stream.view(), .heads = heads});
+      own.attention += nll_from({.layer = layer, .stream = stream, .attends = false}, {});
+      own.mlp += nll_without_mlp({.layer = layer, .stream = stream});
     };
     pass.run(batch, observer, compute);
   }

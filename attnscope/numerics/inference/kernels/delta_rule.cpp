@@ -1,4 +1,5 @@
-// The recurrence of Gated DeltaNet, for a few columns of the state at a time, in the L1 cache.
+// The recurrence of Gated DeltaNet and Mamba-2, for a few columns of the state at a time, in the L1
+// cache.
 #include "attnscope/numerics/kernels/targets.h"
 //
 #undef HWY_TARGET_INCLUDE
@@ -39,7 +40,7 @@ void apply_to_columns(D d, const DeltaRule& rule, std::int64_t first, std::int64
 
     auto known0 = hn::Zero(d), known1 = hn::Zero(d), known2 = hn::Zero(d), known3 = hn::Zero(d);
     const float* row = state;
-    for (std::int64_t k = 0; k < depth; ++k, row += width) {
+    for (std::int64_t k = 0; rule.corrects && k < depth; ++k, row += width) {
       const auto of_key = hn::Set(d, key[k]);
       known0 = hn::MulAdd(hn::Load(d, row), of_key, known0);
       known1 = hn::MulAdd(hn::Load(d, row + lanes), of_key, known1);

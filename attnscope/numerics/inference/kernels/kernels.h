@@ -160,7 +160,7 @@ struct AttentionBlock {
 /// Computes the block's rows of maps and out.
 void attend_block(Kernels kernels, const AttentionBlock& block);
 
-// The recurrence of Gated DeltaNet; see numerics/inference/delta_rule.h.
+// The recurrence of Gated DeltaNet and Mamba-2; see numerics/inference/delta_rule.h.
 
 /// Maximum number of columns of the state that are computed together: with 128 rows they stay in
 /// the L1 cache.
@@ -170,10 +170,24 @@ struct DeltaRule {
   MatrixView<const float> queries, keys, values;
   const float* decays;
   const float* steps;
+  bool corrects = true;
   MatrixView<float> state, out;
   float* scratch;  // (state.rows + 1) * kDeltaRuleColumns, aligned
 };
 
 void apply_delta_rule(Kernels kernels, const DeltaRule& rule);
+
+// The recurrence of Mamba; see numerics/inference/selective_scan.h.
+
+/// Maximum number of channels that are computed together.
+inline constexpr std::int64_t kScanChannels = 16;
+
+struct SelectiveScan {
+  MatrixView<const float> values, steps, inputs, outputs, rates;
+  MatrixView<float> state, out;
+  float* scratch;  // 2 (state.rows + 1) kScanChannels, aligned
+};
+
+void apply_selective_scan(Kernels kernels, const SelectiveScan& scan);
 
 }  // namespace attnscope::kernels
