@@ -278,8 +278,8 @@ TEST(Model, UnknownArchitecturesAreUnsupported) {
   const TempFolder folder;
   EXPECT_ERROR_SAYING(ErrorKind::unsupported,
                       Model::open(changed_copy(
-                          folder, "gpt2", {{"model_type", "mamba"}, {"architectures", nullptr}})),
-                      "config.json", "'mamba' is not known");
+                          folder, "gpt2", {{"model_type", "rwkv"}, {"architectures", nullptr}})),
+                      "config.json", "'rwkv' is not known");
 }
 
 TEST(Model, LayersOfAlbertShareTheirGroups) {
