@@ -65,6 +65,41 @@ IN_TOWER = ("encoder.layers", *TOWER)  # a tower that is a model of its own
 TOWERS = {"text": ("text_model.encoder.layers", *TOWER), "vision": ("vision_model.encoder.layers", *TOWER)}
 IMAGE = projections("attention", output="o_proj")
 TWO_MATRICES, GATED = (None, "mlp.fc1", "mlp.fc2"), ("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
+DATA2VEC = ([f"attention.attention.{name}" for name in ("query", "key", "value")] + ["attention.output.dense"],
+            (None, "intermediate.dense", "output.dense"))
+BERT = ([f"attention.self.{name}" for name in ("query", "key", "value")] + ["attention.output.dense"],
+        (None, "intermediate.dense", "output.dense"))
+BERT_CROSS = ([path.replace("attention", "crossattention", 1) for path in BERT[0]], None)
+SMALL_BLIP_TEXTS = dict(hidden_size=8, encoder_hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12,
+                        vocab_size=24, max_position_embeddings=12, bos_token_id=1, eos_token_id=2, sep_token_id=2, pad_token_id=0)
+
+
+def fused(place, output):
+    """Return the paths of thirds of a fused projection, see weight_of()."""
+    return [f"{place}.qkv[{third}]" for third in range(3)] + [f"{place}.{output}"]
+
+
+BLIP = ("encoder.layers", fused("self_attn", "projection"), TWO_MATRICES)
+SAM = (fused("attn", "proj"), (None, "mlp.lin1", "mlp.lin2"))
+SMALL_SAM = dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, image_size=16, patch_size=4, window_size=3,
+                 global_attn_indexes=[1], mlp_dim=12, output_channels=4)
+SWIN = dict(image_size=16, patch_size=2, embed_dim=4, depths=[1, 2], num_heads=[1, 2], window_size=4, mlp_ratio=2.0)
+SEGFORMER = dict(num_encoder_blocks=2, depths=[1, 2], sr_ratios=[2, 1], hidden_sizes=[4, 12], patch_sizes=[7, 3], strides=[4, 2],
+                 num_attention_heads=[1, 3], mlp_ratios=[2, 3], decoder_hidden_size=4)
+DETR = dict(d_model=8, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=4, encoder_ffn_dim=12,
+            decoder_ffn_dim=10, num_queries=3, use_timm_backbone=False, use_pretrained_backbone=False, backbone=None,
+            backbone_config=hf.ResNetConfig(embedding_size=2, hidden_sizes=[2, 4], depths=[1, 1], out_features=["stage2"],
+                                            layer_type="basic"))
+DETR_STACKS = {"encoder": ("encoder.layers", projections("self_attn", output="o_proj"), TWO_MATRICES),
+               "decoder": ("decoder.layers", projections("self_attn", output="o_proj"), TWO_MATRICES),
+               "cross": ("decoder.layers", projections("encoder_attn", output="o_proj"), None)}
+OLD_DETR_STACKS = {"encoder": ("encoder.layers", projections("self_attn"), BART_MLP),
+                   "decoder": ("decoder.layers", projections("self_attn"), BART_MLP),
+                   "cross": ("decoder.layers", projections("encoder_attn"), None)}
+CONTENTS = ["q_content_proj", "k_content_proj", "v_proj", "o_proj"]
+CONDITIONAL_DETR_STACKS = {"encoder": DETR_STACKS["encoder"],
+                           "decoder": ("decoder.layers", [f"self_attn.{name}" for name in CONTENTS], TWO_MATRICES),
+                           "cross": ("decoder.layers", [f"encoder_attn.{name}" for name in CONTENTS], None)}
 WAV2VEC2 = (projections("attention"), (None, "feed_forward.intermediate_dense", "feed_forward.output_dense"))
 
 CASES = {
@@ -116,6 +151,35 @@ CASES = {
                                      {"": ("dinov2_with_registers.encoder.layer", IMAGE, GATED)}),
     "dinov3_vit-registers": (hf.DINOv3ViTModel, hf.DINOv3ViTConfig, IMAGES | dict(num_register_tokens=4, key_bias=True, rope_theta=50.0),
                              {"": ("model.layer", IMAGE, (None, "mlp.up_proj", "mlp.down_proj"))}),
+    "beit": (hf.BeitForImageClassification, hf.BeitConfig, SMALL_IMAGES | dict(use_relative_position_bias=True, num_hidden_layers=2),
+             {"": ("beit.layers", IMAGE, TWO_MATRICES)}),
+    "beit-pretrained": (hf.BeitModel, hf.BeitConfig,
+                        SMALL_IMAGES | dict(use_shared_relative_position_bias=True, use_absolute_position_embeddings=True,
+                                            use_mask_token=True), {"": ("layers", IMAGE, TWO_MATRICES)}),
+    "beit-class-token": (hf.BeitForImageClassification, hf.BeitConfig,
+                         SMALL_IMAGES | dict(use_mean_pooling=False, layer_scale_init_value=0.0, use_absolute_position_embeddings=True),
+                         {"": ("beit.layers", IMAGE, TWO_MATRICES)}),
+    "data2vec-vision": (hf.Data2VecVisionForImageClassification, hf.Data2VecVisionConfig,
+                        SMALL_IMAGES | dict(use_relative_position_bias=True, layer_scale_init_value=1e-4),
+                        {"": ("data2vec_vision.encoder.layer", *DATA2VEC)}),
+    "vit_mae": (hf.ViTMAEModel, hf.ViTMAEConfig, SMALL_IMAGES, {"": ("layers", IMAGE, TWO_MATRICES)}),
+    "vit_msn": (hf.ViTMSNModel, hf.ViTMSNConfig, SMALL_IMAGES, {"": ("layers", IMAGE, TWO_MATRICES)}),
+    "videomae": (hf.VideoMAEModel, hf.VideoMAEConfig, SMALL_IMAGES | dict(num_frames=4), {"": ("encoder.layer", *DATA2VEC)}),
+    "blip": (hf.BlipForConditionalGeneration, hf.BlipConfig, dict(text_config=SMALL_BLIP_TEXTS, vision_config=SMALL_IMAGES),
+             {"text": ("text_decoder.bert.encoder.layer", *BERT), "vision": (f"vision_model.{BLIP[0]}", *BLIP[1:]),
+              "cross": ("text_decoder.bert.encoder.layer", *BERT_CROSS)}),
+    "blip_vision_model": (hf.BlipVisionModel, hf.BlipVisionConfig, SMALL_IMAGES, {"": BLIP}),
+    "blip_text_model": (hf.BlipTextModel, hf.BlipTextConfig, SMALL_BLIP_TEXTS, {"": ("encoder.layer", *BERT)}),
+    "swin": (hf.SwinForImageClassification, hf.SwinConfig, SWIN, {"": ("swin.encoder.layers.*.blocks", IMAGE, TWO_MATRICES)}),
+    "segformer": (hf.SegformerForImageClassification, hf.SegformerConfig, SEGFORMER,
+                  {"": ("segformer.stages.*.blocks", IMAGE, TWO_MATRICES)}),
+    "sam_vision_model": (hf.SamVisionModel, hf.SamVisionConfig, SMALL_SAM, {"vision": ("vision_encoder.layers", *SAM)}),
+    "swinv2": (hf.Swinv2Model, hf.Swinv2Config, SWIN | dict(depths=[1], num_heads=[2]), {"": ("encoder.layers.*.blocks", *BERT)}),
+    "donut-swin": (hf.DonutSwinModel, hf.DonutSwinConfig, SWIN | dict(depths=[1], num_heads=[2]),
+                   {"": ("encoder.layers.*.blocks", *BERT)}),
+    "detr": (hf.DetrModel, hf.DetrConfig, DETR, DETR_STACKS),
+    "table-transformer": (hf.TableTransformerModel, hf.TableTransformerConfig, DETR, OLD_DETR_STACKS),
+    "conditional_detr": (hf.ConditionalDetrModel, hf.ConditionalDetrConfig, DETR, CONDITIONAL_DETR_STACKS),
     "wav2vec2": (hf.Wav2Vec2ForCTC, hf.Wav2Vec2Config, SOUND, {"": ("wav2vec2.encoder.layers", *WAV2VEC2)}),
     "wav2vec2-stable": (hf.Wav2Vec2ForCTC, hf.Wav2Vec2Config,
                         SOUND | dict(do_stable_layer_norm=True, feat_extract_norm="layer"),
@@ -124,7 +188,19 @@ CASES = {
 }
 
 
+def layers_of(model, path):
+    """Return the layers of a stack, of all stages if the path has a `*`."""
+    if "*" not in path:
+        return model.get_submodule(path)
+    stages, inner = path.split(".*.")
+    return [layer for stage in model.get_submodule(stages) for layer in stage.get_submodule(inner)]
+
+
 def weight_of(layer, path):
+    """Return a weight, or a third of its rows: `qkv[1]`."""
+    if path.endswith("]"):
+        path, third = path[:-1].split("[")
+        return np.split(weight_of(layer, path), 3)[int(third)]
     return layer.get_submodule(path).weight.detach().numpy()
 
 
@@ -132,7 +208,8 @@ def heads_of(layer, attention):
     """Return the number of heads according to the attention module."""
     module = layer.get_submodule(attention[0].rsplit(".", 1)[0])
     names = ("num_heads", "n_heads", "num_attention_heads")
-    return next(getattr(module, name) for name in names if hasattr(module, name))
+    counts = [getattr(module, name) for name in names if hasattr(module, name)]
+    return counts[0] if counts else len(weight_of(layer, attention[0])) // module.head_dim
 
 
 def values(matrix, most=None):
@@ -175,7 +252,7 @@ def make(case):
     model = model_class.from_pretrained(folder).double().eval()
     rows = []
     for stack, (path, attention, mlp) in stacks.items():
-        for number, layer in enumerate(model.get_submodule(path)):
+        for number, layer in enumerate(layers_of(model, path)):
             rows += rows_of(stack, number, layer, attention, mlp)
     text = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
     with safe_open(folder / "model.safetensors", "np") as saved:  # transformers does not save computed sinusoidal positions

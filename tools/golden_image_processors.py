@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write tests/data/images/: ten images, processor configs, and the expected outputs of transformers' processors.
 
-    python tools/golden_image_processors.py
+    python tools/golden_image_processors.py [PROCESSOR...]
 
     - NAME.png, NAME.jpg               the images: odd sizes, gray, alpha, 16 bits, a palette, EXIF rotation
     - PROCESSOR/preprocessor_config.json
@@ -14,6 +14,7 @@ Needs numpy, pillow, torch, torchvision, transformers and safetensors, but tests
 
 import json
 import os
+import sys
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -33,10 +34,11 @@ CASES = {
     "deit": ("DeiT", {"size": {"height": 14, "width": 14}, "crop_size": {"height": 9, "width": 11}}),
     "dinov2": ("Bit", {"size": {"shortest_edge": 11}, "crop_size": {"height": 8, "width": 8}}),
     "clip": ("CLIP", {"size": {"shortest_edge": 7}, "crop_size": {"height": 10, "width": 8}}),
-    "siglip": ("Siglip", SMALL), "dinov3": ("DINOv3ViT", SMALL),
+    "siglip": ("Siglip", SMALL), "dinov3": ("DINOv3ViT", SMALL), "beit": ("Beit", SMALL), "blip": ("Blip", SMALL),
+    "siglip2": ("Siglip2", {"patch_size": 4, "max_num_patches": 12}),
 }
 ONLY_TORCHVISION = {"clip", "dinov3"}  # pil pads small images differently, or does not exist
-ONLY_PIL = {"vit-nearest", "vit-lanczos", "vit-box", "vit-hamming"}  # torchvision's filter differs, or does not exist
+ONLY_PIL = {"beit", "blip", "siglip2", "vit-nearest", "vit-lanczos", "vit-box", "vit-hamming"}  # torchvision's filter differs, or does not exist
 
 
 def smooth(rows, cols, channels, seed):
@@ -67,13 +69,26 @@ def make_pictures():
         Image.fromarray(smooth(13, 22, 3, 9)).save(FOLDER / f"turned{turn}.jpg", quality=95, exif=exif)
 
 
+def pixels_of(prepared):
+    """Return (3, H, W), also if the processor cut the image into patches."""
+    values = np.asarray(prepared["pixel_values"][0], np.float32)
+    if "spatial_shapes" in prepared:
+        rows, cols = prepared["spatial_shapes"][0]
+        side = round((values.shape[1] / 3) ** 0.5)
+        patches = values[:rows * cols].reshape(rows, cols, side, side, 3)
+        values = patches.transpose(4, 0, 2, 1, 3).reshape(3, rows * side, cols * side)
+    return values.copy()
+
+
 def main():
-    make_pictures()
+    if not sys.argv[1:]:
+        make_pictures()
     pictures = sorted(path for path in FOLDER.iterdir() if path.suffix in (".png", ".jpg"))
     # Convert to arrays: some processors choose the background from an image's transparent color.
     loaded = {path.name: Image.fromarray(np.asarray(load_image(str(path)))) for path in pictures}
     save_file({name: np.asarray(picture).copy() for name, picture in loaded.items()}, FOLDER / "pixels.safetensors")
-    for case, (name, options) in CASES.items():
+    for case in sys.argv[1:] or CASES:
+        name, options = CASES[case]
         folder = FOLDER / case
         folder.mkdir(exist_ok=True)
         config = {"image_processor_type": name + "ImageProcessor"} | options
@@ -84,8 +99,7 @@ def main():
                 continue
             processor = getattr(hf, name + ending)(**options)
             for picture, pixels in loaded.items():
-                out[f"{kind}.{picture}"] = np.asarray(processor(images=pixels, return_tensors="np")["pixel_values"][0],
-                                                      np.float32).copy()
+                out[f"{kind}.{picture}"] = pixels_of(processor(images=pixels, return_tensors="np"))
         both = [np.abs(out[f"pil.{name}"] - out[f"torchvision.{name}"]).max() for name in loaded if f"torchvision.{name}" in out
                 and f"pil.{name}" in out]
         print(case, len(out), "largest difference between the two kinds:", max(both, default=0))

@@ -27,17 +27,32 @@ import transformers as hf
 from attention_measures import patch_distance
 from safetensors.numpy import save_file
 
-SIZES = {"dinov2": [(16, 16), (24, 32), (19, 40)], "dinov3": [(16, 16), (24, 40)]}
+SIZES = {"siglip2": [(16, 16), (24, 16), (8, 40)], "dinov2": [(16, 16), (24, 32), (19, 40)], "dinov3": [(16, 16), (24, 40)]}
 PREPARED = {"vit": {"image_processor_type": "ViTImageProcessor", "size": {"height": 16, "width": 16}},
             "clip": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 16}, "crop_size": 16}}
 TEXTS = [[1, 5, 9, 2], [1, 7, 4, 11, 3, 2], [1, 2]]
 CASES = [case for case in golden_encoder_decoders_towers.CASES if case.split("-")[0].split("_")[0] in
-         ("vit", "deit", "dinov2", "dinov3", "clip", "siglip") or "siglip2_text" in case]
+         ("vit", "deit", "dinov2", "dinov3", "clip", "siglip", "beit", "data2vec") or case.startswith(("siglip2_", "blip_"))]
+
+
+def inputs_of(tower, pixels):
+    """Return the inputs of a tower. MAE sees all patches, in order; SigLIP 2 reads them with their number of rows and columns."""
+    kind = tower.config.model_type
+    if kind == "vit_mae":
+        tower.config.mask_ratio = 0.0
+        return {"pixel_values": pixels[None], "noise": torch.arange(float(tower.embeddings.patch_embeddings.num_patches))[None]}
+    if kind != "siglip2_vision_model":
+        return {"pixel_values": pixels[None]}
+    patch = tower.config.patch_size
+    shape = [side // patch for side in pixels.shape[1:]]
+    rows, cols = shape
+    patches = pixels.reshape(3, rows, patch, cols, patch).permute(1, 3, 2, 4, 0).reshape(1, rows * cols, -1)
+    return {"pixel_values": patches, "pixel_attention_mask": torch.ones(patches.shape[:2]), "spatial_shapes": torch.tensor([shape])}
 
 
 def rows_of(tower, pixels):
     with torch.no_grad():
-        result = tower(pixel_values=torch.from_numpy(pixels)[None], output_hidden_states=True, output_attentions=True)
+        result = tower(**inputs_of(tower, torch.from_numpy(pixels)), output_hidden_states=True, output_attentions=True)
     hidden = torch.cat(result.hidden_states)
     last = result.last_hidden_state if "last_hidden_state" in result else None
     return result, hidden.numpy(), torch.cat(result.attentions).numpy(), last

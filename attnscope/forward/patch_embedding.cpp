@@ -48,10 +48,21 @@ void check_image(const Model& model, const MediaInput& image) {
   }
 }
 
-/// Copies a patch for the projection: channel by channel, each row by row.
+/// Copies a patch for the projection: channel by channel, each row by row; or all channels of each
+/// pixel.
 void cut_patch(const MediaInput& image, const PatchSpec& spec, std::int64_t row, std::int64_t col,
                float* out) {
   const std::int64_t rows = image.shape[1], cols = image.shape[2];
+  if (spec.rule.channels_last) {
+    for (std::int64_t pixel = 0; pixel < spec.size * spec.size; ++pixel) {
+      const std::int64_t from =
+          (row * spec.size + pixel / spec.size) * cols + col * spec.size + pixel % spec.size;
+      for (std::int64_t channel = 0; channel < spec.channels; ++channel) {
+        *out++ = image.values[static_cast<std::size_t>(channel * rows * cols + from)];
+      }
+    }
+    return;
+  }
   for (std::int64_t channel = 0; channel < spec.channels; ++channel) {
     for (std::int64_t line = 0; line < spec.size; ++line) {
       const std::int64_t from = (channel * rows + row * spec.size + line) * cols + col * spec.size;
@@ -66,9 +77,11 @@ Matrix<float> positions_of(const PatchSpec& spec, const Matrix<float>& learned,
                            const PatchGrid& grid) {
   const std::int64_t side = spec.image_size / spec.size, width = learned.cols();
   const auto taps = [&](std::int64_t to) {
-    return spec.rule.other_sizes == OtherSizes::wide_cubic
-               ? resample_taps(ResampleFilter::bicubic, side, to)
-               : plain_cubic_taps(side, to);
+    switch (spec.rule.other_sizes) {
+      case OtherSizes::wide_cubic: return resample_taps(ResampleFilter::bicubic, side, to);
+      case OtherSizes::wide_linear: return resample_taps(ResampleFilter::bilinear, side, to);
+      default: return plain_cubic_taps(side, to);
+    }
   };
   const std::vector<ResampleTaps> of_rows = taps(grid.rows), of_cols = taps(grid.cols);
   Matrix<float> out(grid.patches(), width);
@@ -185,7 +198,9 @@ PatchWeights read_patch_weights(const TensorReader& reader, const PatchSpec& spe
   };
   PatchWeights out;
   const std::string name = model.prefix() + rule.projection;
-  const Shape shape{width, spec.channels, spec.size, spec.size};
+  const std::int64_t values = spec.channels * spec.size * spec.size;
+  const Shape shape =
+      rule.channels_last ? Shape{width, values} : Shape{width, spec.channels, spec.size, spec.size};
   const CheckpointTensor& taps = reader.need(model.find(name, shape));
   out.projection = reader.make_linear({reader.rows_of(taps)}, reader.bias_of(name, width),
                                       /*copied=*/false);

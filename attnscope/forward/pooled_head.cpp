@@ -120,6 +120,9 @@ std::optional<PooledHead> read_pooled_head(const TensorReader& reader) {
   };
   out.weight = linear(rule.weight);
   if (out.weight == nullptr) return std::nullopt;
+  if (rule.pooling == Pooling::patches) {
+    out.norm = reader.norm(model.spec().head.norm, std::nullopt, width);
+  }
   if (!rule.second.empty()) {
     out.second = linear({&rule.second, 1});
     if (out.second == nullptr || out.second->weights.outputs() != out.weight->weights.outputs()) {
@@ -154,10 +157,12 @@ std::vector<float> ForwardPass::pooled(MatrixView<const float> states,
     case Pooling::first_and_patches:
       row = side_by_side(copy_of_row(states, 0), rest(before));
       break;
+    case Pooling::patches: row = rest(before); break;
     case Pooling::attention: row = attend_to(*head.attention, states, compute); break;
     case Pooling::last: row = copy_of_row(states, states.rows - 1); break;
     case Pooling::end_token: row = copy_of_row(states, end_of_text(spec.end_token, tokens)); break;
   }
+  if (head.norm) apply_norm(*head.norm, row.view(), row.view(), compute);
   if (head.weight != nullptr) {
     Matrix<float> out(1, head.weight->weights.outputs());
     apply(*head.weight, row.view(), {}, out.view(), compute);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/matrix_buffers.h"
@@ -99,6 +100,8 @@ void ScoreBiases::enter(std::int64_t layer) {
     make_buckets(*layer_->buckets, weights_.layers[at].bucket_table, layer_->mask.causal);
   }
   if (layer_->disentangled) make_disentangled(*layer_->disentangled, weights_.layers[at]);
+  grid_table_ = weights_.layers[at].grid_table;
+  if (layer_->grid && !rows_.grid) throw std::logic_error("biases between patches need a grid");
 }
 
 void ScoreBiases::make_alibi(const Alibi& alibi) {
@@ -161,6 +164,7 @@ MatrixView<const float> ScoreBiases::of(std::size_t sequence, std::int64_t head,
                                         MatrixView<const float> q, MatrixView<const float> k,
                                         Scratch& scratch) const {
   if (layer_->disentangled) return disentangled(head, q, k, scratch);
+  if (layer_->grid) return grid(head, scratch);
   if (!layer_->alibi && !layer_->buckets) return {};
   const float* of_head = &table_(head, 0);
   const std::int64_t tokens = rows_.tokens(sequence);
@@ -168,6 +172,28 @@ MatrixView<const float> ScoreBiases::of(std::size_t sequence, std::int64_t head,
     return {of_head, q.rows, tokens, /*row_stride=*/0};
   }
   return bias_by_distance(of_head + tokens_ - 1, rows_.first_position(sequence), q.rows, tokens);
+}
+
+MatrixView<const float> ScoreBiases::grid(std::int64_t head, Scratch& scratch) const {
+  const PatchGrid& grid = *rows_.grid;
+  const std::int64_t heads = spec_.dimensions.heads.heads, tokens = grid.length();
+  const std::int64_t across = 2 * grid.cols - 1, offsets = (2 * grid.rows - 1) * across;
+  const auto value = [&](std::int64_t row) {
+    return grid_table_[static_cast<std::size_t>(row * heads + head)];
+  };
+  Matrix<float>& bias = scratch.bias;
+  if (bias.rows() != tokens || bias.cols() != tokens) bias = Matrix<float>(tokens, tokens);
+  for (std::int64_t patch = 0; patch < grid.patches(); ++patch) {
+    bias(0, patch + 1) = value(offsets);
+    bias(patch + 1, 0) = value(offsets + 1);
+    for (std::int64_t key = 0; key < grid.patches(); ++key) {
+      const std::int64_t down = patch / grid.cols - key / grid.cols + grid.rows - 1;
+      const std::int64_t right = patch % grid.cols - key % grid.cols + grid.cols - 1;
+      bias(patch + 1, key + 1) = value(down * across + right);
+    }
+  }
+  bias(0, 0) = value(offsets + 2);
+  return bias.view();
 }
 
 MatrixView<const float> ScoreBiases::disentangled(std::int64_t head, MatrixView<const float> q,
@@ -226,7 +252,15 @@ void ScoreBiasReader::read(std::int64_t layer, LayerWeights& out) {
     const RowTable rows = table(name_of(spec.buckets->table, layer), heads);
     out.bucket_table = first_rows(rows, spec.buckets->count, layer);
   }
+  if (spec.grid) out.grid_table = read_grid(*spec.grid, layer);
   if (spec.disentangled) read_disentangled(*spec.disentangled, layer, out);
+}
+
+std::vector<float> ScoreBiasReader::read_grid(const GridBias& grid, std::int64_t layer) const {
+  const PatchSpec& patches = *spec_.stream.patches;
+  const std::int64_t offsets = 2 * (patches.image_size / patches.size) - 1;
+  const Shape shape{offsets * offsets + 3, spec_.dimensions.heads.heads};
+  return values(need(model_.find(name_of(grid.table, layer), shape), layer));
 }
 
 void ScoreBiasReader::read_disentangled(const DisentangledSpec& spec, std::int64_t layer,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
@@ -51,6 +52,7 @@ class ScoreBiases {
   void make_alibi(const Alibi& alibi);
   void make_buckets(const BucketBias& buckets, const std::vector<float>& table, bool causal);
   void make_disentangled(const DisentangledSpec& spec, const LayerWeights& weights);
+  MatrixView<const float> grid(std::int64_t head, Scratch& scratch) const;
   MatrixView<const float> disentangled(std::int64_t head, MatrixView<const float> q,
                                        MatrixView<const float> k, Scratch& scratch) const;
 
@@ -60,6 +62,7 @@ class ScoreBiases {
   const Compute& compute_;
   std::int64_t tokens_ = 0;  // tokens of the longest sequence
   const AttentionSpec* layer_ = nullptr;
+  std::span<const float> grid_table_;  // of the layer, see LayerWeights
   /// One row per head, indexed by distance from −(tokens − 1) on, or by key.
   Matrix<float> table_;
   std::optional<Alibi> known_alibi_;  // source of table_
@@ -78,7 +81,7 @@ class ScoreBiasReader : TensorReader {
  public:
   using TensorReader::TensorReader;
 
-  /// Reads attention sinks, bucket tables and relative position embeddings. Throws like
+  /// Reads attention sinks, tables of biases and relative position embeddings. Throws like
   /// TensorReader.
   void read(std::int64_t layer, LayerWeights& out);
 
@@ -86,6 +89,7 @@ class ScoreBiasReader : TensorReader {
   std::string name_of(const std::string& pattern, std::int64_t layer) const;
   std::vector<float> first_rows(const RowTable& table, std::int64_t count,
                                 std::int64_t layer) const;
+  std::vector<float> read_grid(const GridBias& grid, std::int64_t layer) const;
   void read_disentangled(const DisentangledSpec& spec, std::int64_t layer, LayerWeights& out);
 
   std::shared_ptr<const Matrix<float>> distances_;  // shared by all layers

@@ -30,6 +30,15 @@ struct LayerShapeRule {
   ConfigFlag doubles_sharing = {"", false};  // the MLPs of layers that share are twice as wide
 };
 
+/// Layers in stages with different sizes (Swin, SegFormer). In names, `{group}` stands for the
+/// stage and `{inner}` for the number of the layer in its stage. The lists have one entry per
+/// stage.
+struct StageRule {
+  ConfigList depths, heads;     // numbers of layers and of heads
+  ConfigList widths = {};       // hidden sizes; no name: the hidden size doubles per stage
+  std::string mlp_ratios = {};  // key of the list of MLP ratios; empty: `keys.mlp_ratio`
+};
+
 /// Where a layer's keys and values come from.
 struct KeyValueSharing {
   /// The earlier layer whose keys and values are reused, after norms and rotation. None: the layer
@@ -112,6 +121,7 @@ struct Architecture {
   MultiplierRule multipliers = {};
   std::optional<WindowRule> window = {};
   std::optional<LayerShapeRule> shapes = {};
+  std::optional<StageRule> stages = {};     // none: all layers have the same hidden size
   std::optional<RopeRule> rope = {};        // none: no rotary position embeddings
   bool has_mlp = true;                      // false: layers end with their attention
   std::optional<IndexerRule> indexer = {};  // none: no keys are selected

@@ -36,6 +36,17 @@ struct BucketBias {
   bool operator==(const BucketBias&) const = default;
 };
 
+/// A learned bias per head and offset between two patches of an image, in rows and columns. A model
+/// has one row before its patches (the class token), with three biases of its own. Source: BEiT,
+/// arXiv 2106.08254.
+struct GridBias {
+  /// A pattern under the prefix, ((2 n - 1)² + 3, H) for n x n patches: offsets row by row, then
+  /// the biases from the class token, to it, and from it to itself.
+  std::string table;
+
+  bool operator==(const GridBias&) const = default;
+};
+
 /// Scales queries with their position t: q (1 + `growth` ln(1 + floor(t / `period`))).
 struct TemperatureRule {
   ConfigNumber growth = {};  // no value: queries are not scaled
@@ -84,6 +95,7 @@ struct ScoreRule {
   std::optional<Alibi> alibi = {};
   std::optional<BucketRule> buckets = {};
   std::optional<DisentangledRule> disentangled = {};
+  std::optional<GridBias> grid = {};
   /// A pattern under the prefix, (H,): scores of the learned sink, a column without key and value.
   std::string sinks = {};
 };

@@ -20,9 +20,13 @@ namespace attnscope {
   FAMILY(baichuan)                 \
   FAMILY(bamba)                    \
   FAMILY(bart)                     \
+  FAMILY(beit)                     \
   FAMILY(bert)                     \
   FAMILY(big_bird)                 \
   FAMILY(biogpt)                   \
+  FAMILY(blip)                     \
+  FAMILY(blip_text_model)          \
+  FAMILY(blip_vision_model)        \
   FAMILY(bloom)                    \
   FAMILY(camembert)                \
   FAMILY(chatglm)                  \
@@ -32,10 +36,12 @@ namespace attnscope {
   FAMILY(codegen)                  \
   FAMILY(cohere)                   \
   FAMILY(cohere2)                  \
+  FAMILY(conditional_detr)         \
   FAMILY(ctrl)                     \
   FAMILY(cwm)                      \
   FAMILY(daisy_gpt2)               \
   FAMILY(data2vec_text)            \
+  FAMILY(data2vec_vision)          \
   FAMILY(dbrx)                     \
   FAMILY(deberta)                  \
   FAMILY(deberta_v2)               \
@@ -44,10 +50,12 @@ namespace attnscope {
   FAMILY(deepseek_v32)             \
   FAMILY(deepseek_v4)              \
   FAMILY(deit)                     \
+  FAMILY(detr)                     \
   FAMILY(dinov2)                   \
   FAMILY(dinov2_with_registers)    \
   FAMILY(dinov3_vit)               \
   FAMILY(distilbert)               \
+  FAMILY(donut_swin)               \
   FAMILY(dots1)                    \
   FAMILY(dpr)                      \
   FAMILY(electra)                  \
@@ -67,9 +75,9 @@ namespace attnscope {
   FAMILY(gemma4)                   \
   FAMILY(glm)                      \
   FAMILY(glm4)                     \
-  FAMILY(glm4v)                    \
   FAMILY(glm4_moe)                 \
   FAMILY(glm4_moe_lite)            \
+  FAMILY(glm4v)                    \
   FAMILY(glm_moe_dsa)              \
   FAMILY(gpt2)                     \
   FAMILY(gpt_bigcode)              \
@@ -145,7 +153,9 @@ namespace attnscope {
   FAMILY(roberta)                  \
   FAMILY(roberta_prelayernorm)     \
   FAMILY(roformer)                 \
+  FAMILY(sam)                      \
   FAMILY(seed_oss)                 \
+  FAMILY(segformer)                \
   FAMILY(siglip)                   \
   FAMILY(siglip2)                  \
   FAMILY(siglip2_text_model)       \
@@ -156,10 +166,16 @@ namespace attnscope {
   FAMILY(solar_open)               \
   FAMILY(stablelm)                 \
   FAMILY(starcoder2)               \
+  FAMILY(swin)                     \
+  FAMILY(swinv2)                   \
   FAMILY(t5)                       \
+  FAMILY(table_transformer)        \
   FAMILY(umt5)                     \
   FAMILY(vaultgemma)               \
+  FAMILY(videomae)                 \
   FAMILY(vit)                      \
+  FAMILY(vit_mae)                  \
+  FAMILY(vit_msn)                  \
   FAMILY(wav2vec2)                 \
   FAMILY(whisper)                  \
   FAMILY(xglm)                     \
@@ -257,6 +273,25 @@ bool is_run(const Architecture& architecture) {
          architecture.not_run.empty() && !has_unknown_mixers(architecture);
 }
 
+bool any_is_run(const Architecture& architecture) {
+  const auto& stacks = architecture.stacks;
+  return stacks.empty() ? is_run(architecture) : std::any_of(stacks.begin(), stacks.end(), is_run);
+}
+
+/// Returns why the stacks that are not run are not; empty if no reason is described.
+std::string why_not_run(const Architecture& architecture) {
+  if (architecture.stacks.empty()) return architecture.not_run;
+  std::vector<std::string> stacks;
+  std::string reason;
+  for (const Architecture& stack : architecture.stacks) {
+    if (stack.not_run.empty()) continue;
+    stacks.push_back(stack.stack);
+    reason = stack.not_run;
+  }
+  const bool all = stacks.size() == architecture.stacks.size();
+  return all || stacks.empty() ? reason : join(stacks, " and ") + ": " + reason;
+}
+
 bool has_experts(const Architecture& architecture) {
   return in_any_layout(architecture,
                        [](const Architecture& layout) { return layout.experts != nullptr; });
@@ -301,17 +336,14 @@ constexpr std::array kFamilyGroups = {
                   return is_run(each) && is_encoder(each) && !each.patches && !each.audio;
                 }},
     FamilyGroup{"vision models",
-                [](const Architecture& each) {
-                  return (is_run(each) || !each.stacks.empty()) && reads_images(each);
-                }},
+                [](const Architecture& each) { return any_is_run(each) && reads_images(each); }},
     FamilyGroup{"audio models",
-                [](const Architecture& each) {
-                  return (is_run(each) || !each.stacks.empty()) && reads_audio(each);
-                }},
-    FamilyGroup{"encoder-decoders",
-                [](const Architecture& each) { return has_stack(each, "decoder"); }},
+                [](const Architecture& each) { return any_is_run(each) && reads_audio(each); }},
+    FamilyGroup{
+        "encoder-decoders",
+        [](const Architecture& each) { return any_is_run(each) && has_stack(each, "decoder"); }},
     FamilyGroup{"weights only (no forward pass)",
-                [](const Architecture& each) { return !is_run(each) && each.stacks.empty(); }},
+                [](const Architecture& each) { return !any_is_run(each); }},
 };
 
 /// The model_type values of the family. The type of a text model inside a multimodal model is not
@@ -344,6 +376,12 @@ std::string family_table() {
   }
   table += "| models with published code, by layout files | `" + join(shipped_layout_types(), " ") +
            "` |\n";
+  table += "\n| weights only | reason |\n|---|---|\n";
+  for (const Architecture& architecture : known_architectures()) {
+    const std::string reason = why_not_run(architecture);
+    if (reason.empty()) continue;
+    table += "| `" + join(types_of(architecture), " ") + "` | " + reason + " |\n";
+  }
   table += "\n| not supported | reason |\n|---|---|\n";
   for (const UnsupportedArchitecture& each : unsupported_architectures()) {
     table += "| `" + std::string(each.model_type) + "` | " + std::string(each.reason) + " |\n";

@@ -247,15 +247,16 @@ struct AttentionSpec {
   std::optional<TemperatureSpec> temperature;
   std::optional<ValueEmbeddingSpec> value_embedding;
   std::optional<MlaSpec> mla;
-  std::optional<Alibi> alibi;  // at most one of these four changes scores
+  std::optional<Alibi> alibi;  // at most one of these five changes scores
   std::optional<BucketBias> buckets;
   std::optional<DisentangledSpec> disentangled;
+  std::optional<GridBias> grid;
   std::optional<IndexerSpec> indexer;  // none: all keys allowed by the mask are visible
   std::string sinks;                   // scores (H,) of the learned sink, a column without key and
                                        // value; empty: none
 
   /// Whether a term that depends on the positions of query and key is added to scores.
-  bool biased_by_position() const { return alibi || buckets || disentangled; }
+  bool biased_by_position() const { return alibi || buckets || disentangled || grid; }
 };
 
 /// ConvolutionRule of the layer that has it.

@@ -17,9 +17,11 @@ namespace {
 Dimensions largest_dimensions(const ModelSpec& spec) {
   Dimensions out = spec.dimensions;
   for (const Dimensions& own : spec.own_dimensions) {
-    for (auto size : {&HeadShape::kv_heads, &HeadShape::head_dim, &HeadShape::value_dim}) {
+    for (auto size :
+         {&HeadShape::heads, &HeadShape::kv_heads, &HeadShape::head_dim, &HeadShape::value_dim}) {
       out.heads.*size = std::max(out.heads.*size, own.heads.*size);
     }
+    out.width = std::max(out.width, own.width);
     out.mlp_width = std::max(out.mlp_width, own.mlp_width);
     out.shared_width = std::max(out.shared_width, own.shared_width);
   }
@@ -90,6 +92,9 @@ LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
   if (dimensions.mixers != nullptr) {
     return {.layer = layer,
             .group = dimensions.mixers->layers[static_cast<std::size_t>(layer)].weights_of};
+  }
+  if (dimensions.places != nullptr) {
+    return (*dimensions.places)[static_cast<std::size_t>(layer)];
   }
   if (dimensions.layer_groups == 0) return {.layer = layer};
   // Source: AlbertTransformer.forward: each pass runs all inner layers of its group.

@@ -39,6 +39,8 @@ struct Dimensions {
   std::optional<MlaRanks> mla;          // none: W_Q, W_K and W_V are stored
   std::int64_t attention_streams = 1;   // number of concatenated streams of size D that attention
                                         // reads
+  std::shared_ptr<const std::vector<LayerNumbers>> places;  // stage and layer in it of each layer;
+                                                            // null: there are no stages
   std::shared_ptr<const MixerSizes> mixers;  // null: every layer has attention and no other mixer
 
   bool attends(std::int64_t layer) const {
@@ -106,7 +108,8 @@ std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensio
 /// Returns the sizes with `mlp_width` and `width` of one expert.
 Dimensions of_expert(const Dimensions& dimensions);
 
-/// The group and inner layer of a layer's weights; the layer's own number if no weights are shared.
+/// The group and inner layer of a layer's weights, or its stage and layer in it; the layer's own
+/// number if there are none.
 LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer);
 
 /// Throws Error(format) for sizes that contradict each other or exceed a limit.

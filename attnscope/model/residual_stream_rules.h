@@ -80,8 +80,10 @@ struct MultiplierRule {
   ConfigNumber attention_input = {"", 1}, keys = {"", 1}, attention_output = {"", 1};
   std::string gate_and_mlp = {};  // a list: the factor of the gate before its activation, and of
                                   // the MLP output
-  /// Patterns under the prefix, (D,): factors of the attention output and the MLP output.
+  /// Patterns under the prefix, (D,): factors of the attention output and the MLP output. They do
+  /// not exist if their initial value is 0.
   std::string attention = {}, mlp = {};
+  ConfigNumber initial = {"", 1};
   /// A pattern under the prefix, (1,): factor of the layer output, if the files contain it.
   std::string layer_output = {};
 };
@@ -132,6 +134,7 @@ enum class Pooling {
   first_two,          // rows 0 and 1, each with its own weight; the results are averaged
   first_and_mean,     // row 0, concatenated with the mean of all others
   first_and_patches,  // row 0, concatenated with the mean of patches
+  patches,            // the mean of patches, then `norm`
   attention,          // attention of one learned query over all rows
   last,               // the last row
   end_token,          // the row of the first end-of-text token
@@ -152,7 +155,8 @@ struct HeadRule {
   std::vector<std::string> bias = {};             // the first one that a file contains
   bool needs_bias = false;
   ConfigKey width = {};               // outputs of `dense`; no name: the width E of the embedding
-  std::string dense = {}, norm = {};  // before the weight, in masked-language models
+  std::string dense = {}, norm = {};  // before the weight, in masked-language models. The norm is
+                                      // also that of Pooling::patches
   /// Alternative names, used if a file has no `dense`.
   std::string other_dense = {}, other_norm = {};
   std::string activation_key = {};  // key in config.json: activation after `dense`
@@ -210,6 +214,7 @@ enum class OtherSizes {
   refused,
   cubic,         // interpolates the learned ones: torch's interpolate(mode="bicubic")
   wide_cubic,    // the same, with antialias=True
+  wide_linear,   // interpolate(mode="bilinear", antialias=True)
   as_they_come,  // no learned positions
 };
 
@@ -218,13 +223,16 @@ enum class OtherSizes {
 struct PatchRule {
   ConfigKey image_size = {"image_size", 224};  // pixels, for both sides
   ConfigKey patch_size = {"patch_size", 16};
+  ConfigKey patch_count = {};  // the number of patches, a square, instead of the image size
   ConfigKey channels = {"num_channels", 3};
   std::string projection;                // (D, channels, p, p); has a bias if the file contains one
+  bool channels_last = false;            // the projection is (D, p p channels) instead
   std::vector<std::string> tokens = {};  // rows before the patches, such as the class token
   std::string registers = {};            // (1, R, D): rows after these, without positions
   ConfigKey register_count = {};         // R; 0: none
   std::string positions = {};            // for class token and patches, (1, n, D) or (n, D); empty:
                                          // none
+  ConfigFlag has_positions = {"", true};
   OtherSizes other_sizes = OtherSizes::refused;
   /// Queries and keys of patches are rotated by row and column. This is the base of the angles; see
   /// PatchSpec.

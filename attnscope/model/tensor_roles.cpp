@@ -128,6 +128,7 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
   const ScoreRule& scores = architecture.scores;
   add("sinks", scores.sinks);
   if (scores.buckets) add("position_bias", scores.buckets->table);
+  if (scores.grid) add("position_bias", scores.grid->table);
   if (scores.disentangled) {
     const DisentangledRule& rule = *scores.disentangled;
     add("distance_embedding", rule.table);

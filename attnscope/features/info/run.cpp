@@ -53,6 +53,12 @@ std::vector<std::string> notes_of_shapes(const ModelSpec& spec) {
   for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
     if (const auto from = spec.sharing_of(layer).from) takers[*from].push_back(layer);
     const Dimensions& own = spec.dimensions_of(layer);
+    if (own.width != spec.dimensions.width) {
+      shaped["hidden size " + std::to_string(own.width) + ", " + counted(own.heads.heads, "head") +
+             ", an MLP with intermediate size " + std::to_string(own.mlp_width)]
+          .push_back(layer);
+      continue;
+    }
     if (own.heads.head_dim != usual.head_dim || own.heads.kv_heads != usual.kv_heads) {
       shaped[counted(own.heads.kv_heads, "key/value head") + ", heads of " +
              counted(own.heads.head_dim, "dimension")]

@@ -158,6 +158,7 @@ struct LayerWeights {
   std::vector<float> attention_factors, mlp_factors;  // (D,), factors of their outputs; empty: 1
   std::vector<float> sinks;                           // (H,); empty: none
   std::vector<float> bucket_table;                    // (buckets, H), row-major; empty: none
+  std::vector<float> grid_table;                      // of GridBias, row-major; empty: none
   std::shared_ptr<const Matrix<float>> distances;     // of relative positions, (2 span, D)
   SharedLinear distance_query, distance_key;          // null: projections of tokens are shared
 };
@@ -197,6 +198,7 @@ struct PoolingAttention {
 /// Pooled head: see Pooling.
 struct PooledHead {
   SharedLinear weight, second;  // null: no projection; no second layer
+  OptionalNorm norm;            // of the pooled row
   std::optional<PoolingAttention> attention;
 };
 

@@ -15,9 +15,28 @@
 namespace attnscope {
 namespace {
 
+/// Source: transformers, get_image_size_for_max_num_patches() of SigLIP 2. The same steps in
+/// float64, because sizes jump between scales.
+ImageSize size_in_patches(const RgbImage& rgb_image, const PatchLimit& limit) {
+  constexpr double kEpsilon = 1e-5;
+  const auto patches = [&](double scale, std::int64_t size) {
+    const double count =
+        std::ceil(static_cast<double>(size) * scale / static_cast<double>(limit.size));
+    return std::max<std::int64_t>(static_cast<std::int64_t>(count), 1);
+  };
+  double least = kEpsilon / 10, most = 100;
+  while (most - least >= kEpsilon) {
+    const double scale = (least + most) / 2;
+    const bool fits = patches(scale, rgb_image.rows) * patches(scale, rgb_image.cols) <= limit.most;
+    (fits ? least : most) = scale;
+  }
+  return {patches(least, rgb_image.rows) * limit.size, patches(least, rgb_image.cols) * limit.size};
+}
+
 /// Source: transformers, get_resize_output_image_size().
 ImageSize size_of(const RgbImage& rgb_image, const ImagePreparation& preparation) {
   if (preparation.size) return *preparation.size;
+  if (preparation.patches) return size_in_patches(rgb_image, *preparation.patches);
   if (!preparation.shortest_edge) return {rgb_image.rows, rgb_image.cols};
   const std::int64_t edge = *preparation.shortest_edge;
   const auto longer = [&](std::int64_t longest, std::int64_t shortest) {
@@ -108,6 +127,7 @@ struct ProcessorClass {
   bool by_shortest_edge;          // it is the size of the shorter side
   bool bare_is_shortest = false;  // a single number is the size of the shorter side
   bool resizes_numbers = false;
+  bool by_patches = false;  // to a number of patches
 };
 
 // Source: transformers 5.23, models/*/image_processing_*.py.
@@ -115,8 +135,11 @@ constexpr ProcessorClass kProcessors[] = {
     {"ViT", ResampleFilter::bilinear, false, false, false, 224, false},
     {"DeiT", ResampleFilter::bicubic, false, false, true, 256, false},
     {"Bit", ResampleFilter::bicubic, false, true, true, 224, true, true},
+    {"Beit", ResampleFilter::bicubic, true, false, false, 224, false},
+    {"Blip", ResampleFilter::bicubic, false, true, false, 384, false},
     {"CLIP", ResampleFilter::bicubic, false, true, true, 224, true, true},
     {"Siglip", ResampleFilter::bicubic, false, false, false, 224, false, true},
+    {"Siglip2", ResampleFilter::bilinear, false, false, false, 0, false, false, false, true},
     {"DINOv3ViT", ResampleFilter::bilinear, true, false, false, 224, false, false, true},
 };
 
@@ -221,7 +244,14 @@ class PreparationReader {
 
   void read_size(const ProcessorClass& processor, ImagePreparation& out) const {
     const json* size = find("size");
-    if (size == nullptr) {
+    if (processor.by_patches) {
+      const auto number = [&](const char* key, std::int64_t usual) {
+        const json* value = find(key);
+        return value == nullptr ? usual : edge(key, *value);
+      };
+      out.patches =
+          PatchLimit{.size = number("patch_size", 16), .most = number("max_num_patches", 256)};
+    } else if (size == nullptr) {
       if (processor.by_shortest_edge) {
         out.shortest_edge = processor.size;
       } else {

@@ -16,10 +16,18 @@ struct ImageSize {
   std::int64_t rows = 0, cols = 0;
 };
 
+/// Resizes to as many patches as possible, at most `most`, with about the aspect ratio of the
+/// image.
+struct PatchLimit {
+  std::int64_t size = 16;  // pixels, for both sides of a patch
+  std::int64_t most = 256;
+};
+
 /// The steps of one of transformers' image processors. A missing step is skipped.
 struct ImagePreparation {
   std::optional<ImageSize> size;              // resizes to this size, whatever the aspect ratio
   std::optional<std::int64_t> shortest_edge;  // or resizes so that the shorter side has this size
+  std::optional<PatchLimit> patches;          // or to a number of patches (SigLIP 2)
   ResampleFilter filter = ResampleFilter::bilinear;
   bool resizes_numbers = false;   // after `factor`, without rounding to 8 bits (DINOv3)
   std::optional<ImageSize> crop;  // center crop; smaller images are padded with black

@@ -63,11 +63,21 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   }
   if (!architecture.patches) return;
   const PatchRule& patches = *architecture.patches;
-  stream.patches = PatchSpec{.rule = patches,
-                             .image_size = config.required(patches.image_size),
-                             .size = config.required(patches.patch_size),
-                             .channels = config.required(patches.channels),
-                             .registers = config.number(patches.register_count, 0).value_or(0)};
+  stream.patches = PatchSpec{
+      .rule = patches,
+      .image_size = patches.patch_count.name.empty() ? config.required(patches.image_size) : 0,
+      .size = config.required(patches.patch_size),
+      .channels = config.required(patches.channels),
+      .registers = config.number(patches.register_count, 0).value_or(0)};
+  if (!config.flag(patches.has_positions)) stream.patches->rule.positions.clear();
+  if (patches.patch_count.name.empty()) return;
+  const std::int64_t count = config.required(patches.patch_count);
+  const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(count)));
+  if (side * side != count) {
+    config.refuse("'" + patches.patch_count.name + "' is " + std::to_string(count) +
+                  ", which is not a square");
+  }
+  stream.patches->image_size = side * stream.patches->size;
 }
 
 NormSpec norm_named(const NormRule& rule, const ConfigReader& config, const std::string& tensor) {

@@ -226,8 +226,10 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     common.attention.patch_rotation = config.positive(architecture.patches->rotation);
   }
   set_factors(common, architecture.multipliers, config);
-  common.attention_factors = architecture.multipliers.attention;
-  common.mlp_factors = architecture.multipliers.mlp;
+  if (config.real(architecture.multipliers.initial).value_or(0) > 0) {
+    common.attention_factors = architecture.multipliers.attention;
+    common.mlp_factors = architecture.multipliers.mlp;
+  }
   common.output_factor = architecture.multipliers.layer_output;
   if (architecture.per_layer_input) {
     common.own_input = own_input_of(*architecture.per_layer_input, *architecture.norm, config,

@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kPerLayer = "per_layer_config";
+constexpr std::size_t kMaxStages = 16;
 
 /// The settings of one layer in `per_layer_config`.
 void override_numbers(Dimensions& own, const json& numbers, const ConfigReader& config,
@@ -104,6 +105,64 @@ std::vector<std::int64_t> listed_mlp_widths(const ConfigReader& config,
   return widths;
 }
 
+std::vector<Dimensions> read_stages(const ConfigReader& config, const Architecture& architecture) {
+  const StageRule& rule = *architecture.stages;
+  const ConfigKeys& keys = architecture.keys;
+  const auto list = [&](const ConfigList& of) {
+    return config.find(of.name) == nullptr ? of.fallback : config.numbers(of.name, /*least=*/1);
+  };
+  const std::vector<std::int64_t> depths = list(rule.depths), heads = list(rule.heads);
+  const std::size_t stages = depths.size();
+  if (stages == 0 || stages > kMaxStages) {
+    config.refuse("'" + rule.depths.name + "' does not list 1 to " + std::to_string(kMaxStages) +
+                  " stages");
+  }
+  std::vector<std::int64_t> widths;
+  if (!rule.widths.name.empty()) widths = list(rule.widths);
+  std::vector<double> ratios = config.positives(rule.mlp_ratios);
+  const double usual = static_cast<double>(keys.mlp_ratio.fallback.value_or(4));
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    if (rule.widths.name.empty()) widths.push_back(config.required(keys.width) << stage);
+    if (config.find(rule.mlp_ratios) != nullptr) continue;
+    ratios.push_back(config.positive({keys.mlp_ratio.name, usual}).value_or(usual));
+  }
+  if (widths.size() != stages || heads.size() != stages || ratios.size() != stages) {
+    config.refuse("lists of sizes per stage do not have the length of '" + rule.depths.name +
+                  "', which is " + std::to_string(stages));
+  }
+  std::vector<Dimensions> layers;
+  std::vector<LayerNumbers> places;
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    const double mlp_width = ratios[stage] * static_cast<double>(widths[stage]);
+    const auto limit = static_cast<double>(kMaxSize);
+    if (depths[stage] > kMaxLayers - std::ssize(layers) || widths[stage] > kMaxSize ||
+        mlp_width > limit) {
+      config.refuse("stage " + std::to_string(stage) + " is above the limits of " +
+                    std::to_string(kMaxLayers) + " layers and of sizes of " +
+                    std::to_string(kMaxSize));
+    }
+    Dimensions own{.width = widths[stage], .mlp_width = static_cast<std::int64_t>(mlp_width)};
+    if (own.width % heads[stage] != 0) {
+      config.refuse("stage " + std::to_string(stage) + ": hidden size " +
+                    std::to_string(own.width) + " is not a multiple of " +
+                    counted(heads[stage], "head"));
+    }
+    own.heads.heads = own.heads.kv_heads = heads[stage];
+    own.heads.head_dim = own.heads.value_dim = own.width / heads[stage];
+    for (std::int64_t inner = 0; inner < depths[stage]; ++inner) {
+      places.push_back(
+          {.layer = std::ssize(places), .group = static_cast<std::int64_t>(stage), .inner = inner});
+      layers.push_back(own);
+    }
+  }
+  const auto shared = std::make_shared<const std::vector<LayerNumbers>>(std::move(places));
+  for (Dimensions& own : layers) {
+    own.layers = std::ssize(layers);
+    own.places = shared;
+  }
+  return layers;
+}
+
 void share_keys_and_values(ModelSpec& spec, std::int64_t layer, std::int64_t from,
                            std::string_view where) {
   const auto refuse = [&](const std::string& problem) {
@@ -128,6 +187,10 @@ void share_keys_and_values(ModelSpec& spec, std::int64_t layer, std::int64_t fro
 
 void read_layer_shapes(ModelSpec& spec, const ConfigReader& config) {
   const Architecture& architecture = spec.architecture;
+  if (architecture.stages) {
+    spec.own_dimensions = read_stages(config, architecture);
+    return;
+  }
   const std::int64_t layers = spec.dimensions.layers;
   const LayerShapeRule rule = architecture.shapes.value_or(LayerShapeRule{});
   const std::vector<bool> windowed = windowed_layers(architecture, config, layers);

@@ -14,6 +14,10 @@ namespace attnscope {
 std::vector<std::int64_t> listed_mlp_widths(const ConfigReader& config,
                                             const Architecture& architecture, std::int64_t layers);
 
+/// The sizes of each layer in stages, see StageRule. Throws Error(format) for lists that contradict
+/// each other.
+std::vector<Dimensions> read_stages(const ConfigReader& config, const Architecture& architecture);
+
 /// Sets what differs from layer to layer, if anything does. Sources are the architecture's rule,
 /// lists, and `per_layer_config` of transformers 5. Throws Error(format) for numbers that
 /// contradict each other, Error(unsupported) for other differences between layers.

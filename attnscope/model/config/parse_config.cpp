@@ -64,7 +64,7 @@ Architecture nested_form(Architecture architecture) {
 
 /// Architectures of transformers whose names are similar to supported ones, but are not
 /// misspellings of them.
-constexpr std::array<std::string_view, 7> kOthers = {"beit",   "dpt",     "ibert", "llava",
+constexpr std::array<std::string_view, 6> kOthers = {"dpt",    "ibert",   "llava",
                                                      "mllama", "pixtral", "plbart"};
 
 std::string digits_of(std::string text) {
@@ -158,6 +158,7 @@ std::int64_t adjusted(std::int64_t width, const AdjustedWidth& rule, const Confi
 }
 
 Dimensions read_dimensions(const ConfigReader& config, const Architecture& architecture) {
+  if (architecture.stages) return read_stages(config, architecture).back();
   const ConfigKeys& keys = architecture.keys;
   Dimensions out;
   out.width = config.required(keys.width);

@@ -69,6 +69,7 @@ std::string set_score_biases(AttentionSpec& spec, const Architecture& architectu
   const ScoreRule& rule = architecture.scores;
   spec.alibi = rule.alibi;
   spec.sinks = rule.sinks;
+  spec.grid = rule.grid;
   const double clip = config.real(rule.clip).value_or(0);
   if (clip > 0) spec.clip = clip;
   if (rule.buckets) {

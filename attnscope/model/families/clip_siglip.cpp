@@ -99,10 +99,12 @@ Architecture siglip_vision() {
   return image;
 }
 
-/// SigLIP 2 keeps the aspect ratio of images: their patches and positions have other numbers.
+/// SigLIP 2 (NaFlex) keeps the aspect ratio of images, and interpolates its positions.
 Architecture siglip2_vision() {
   Architecture image = siglip_vision();
-  set_not_run(image, "it reads images of any aspect ratio (NaFlex), which is not supported");
+  image.patches->patch_count = {"num_patches", 256};
+  image.patches->channels_last = true;
+  image.patches->other_sizes = OtherSizes::wide_linear;
   return image;
 }
 

@@ -1,5 +1,5 @@
-// ViT and DeiT (a second class token): vision encoders. Source: huggingface/transformers,
-// models/{vit,deit}.
+// ViT, its pretrained variants MAE, MSN and VideoMAE, and DeiT (a second class token): vision
+// encoders. Source: huggingface/transformers, models/{vit,vit_mae,vit_msn,videomae,deit}.
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -62,6 +62,49 @@ Architecture deit() {
                  .bias = {"cls_classifier.bias"}};
   taught.conditions = {{"architectures", {R"(["DeiTForImageClassificationWithTeacher"])"}}};
   out.layouts = {taught};
+  return out;
+}
+
+Architecture vit_mae() {
+  Architecture out = vit();
+  out.name = "vit_mae";
+  out.model_types = {"vit_mae"};
+  out.class_families = {"ViTMAE"};
+  out.head = {};
+  return out;
+}
+
+Architecture vit_msn() {
+  Architecture out = vit();
+  out.name = "vit_msn";
+  out.model_types = {"vit_msn"};
+  out.class_families = {"ViTMSN"};
+  out.norm->epsilon.fallback = 1e-6;
+  return out;
+}
+
+/// Its patches are tubelets: blocks of several frames.
+Architecture videomae() {
+  using enum Role;
+  Architecture out = vit();
+  out.name = "videomae";
+  out.model_types = {"videomae"};
+  out.class_families = {"VideoMAE"};
+  out.prefixes = {"videomae.", ""};
+  out.patches.reset();
+  out.head.pooling = Pooling::patches;
+  out.head.norm = "fc_norm";
+  out.others = {{"patch_embedding", "embeddings.patch_embeddings.projection.*"}};
+  out.not_run = "it reads videos, which are not supported";
+  Architecture without_bias = out;
+  without_bias.conditions = {{"qkv_bias", {"false"}}};
+  out.biases = {{{query, value, output, up, down}}};
+  const std::string attention = "encoder.layer.{layer}.attention.attention.";
+  for (WeightRule& rule : out.weights) {
+    if (rule.role == query) rule.bias = attention + "q_bias";
+    if (rule.role == value) rule.bias = attention + "v_bias";
+  }
+  out.layouts = {without_bias};
   return out;
 }
 
