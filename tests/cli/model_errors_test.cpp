@@ -128,8 +128,8 @@ TEST_F(BrokenModels, SuggestsAKnownArchitecture) {
   expect_refusal({"info", path("lama")}, kUnsupported, {"'lama'", "did you mean 'llama'"});
   expect_refusal({"info", path("gpt-neox")}, kUnsupported, {"did you mean 'gpt_neox'"});
   // Similar names of other architectures: all that transformers knows, and later versions.
-  for (const char* other : {"llava", "llama5", "mistral3", "pixtral", "plbart", "beit", "ibert",
-                            "dpt", "gemma5", "qwen4", "t5gemma2", "phi5", "gpt3"}) {
+  for (const char* other : {"llava", "llama5", "mistral3", "pixtral", "plbart", "ibert", "dpt",
+                            "gemma5", "qwen4", "t5gemma2", "phi5", "gpt3"}) {
     with_config(other, json{{"model_type", other}}.dump());
     const RunResult run = run_attnscope({"info", path(other)});
     EXPECT_TRUE(contains(run.err, "is not known; known: albert")) << other << ": " << run.err;

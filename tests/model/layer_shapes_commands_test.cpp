@@ -1,4 +1,6 @@
 // Commands on models whose layers differ in shape.
+#include <cmath>
+
 #include "tests/support/program.h"
 
 namespace attnscope::test {
@@ -75,6 +77,37 @@ TEST(CliLayerShapes, InfoListsTheDifferences) {
   EXPECT_TRUE(contains(run.out + run.err, "layer 2 reuses the keys and values of layer 0"));
   const json facts = report_of({"info", data_path(kGemma4), "--quiet"})["models"][0];
   EXPECT_EQ(facts["kv_cache_bytes_per_token"], 2 * 2 * 2 * (8 + 12));
+}
+
+/// Layers 1 and 2 are in stage 1, with twice the hidden size.
+TEST(CliLayerShapes, StagesHaveTheirOwnSizes) {
+  const std::string swin = data_path("stacks/swin");
+  const RunResult info = run_attnscope({"info", swin});
+  EXPECT_TRUE(contains(info.out + info.err,
+                       "layer 0 has hidden size 4, 1 head, an MLP with intermediate size 8"));
+  const json heads = report_of({"spectrum", swin, "--matrix", "q", "--per-head", "--quiet"});
+  EXPECT_EQ(heads["rows"].size(), 3U + 1U + 2U + 2U);  // whole matrices, then heads
+  EXPECT_NE(run_attnscope({"similarity", swin, "--head-matrix", "0,1"}).exit_code, 0);
+  EXPECT_EQ(run_attnscope({"similarity", swin, "--head-matrix", "1,1"}).exit_code, 0);
+}
+
+TEST(CliLayerShapes, CompositionComparesOnlyHeadsOfOneStage) {
+  const json report = report_of({"circuits", data_path("stacks/swin"), "--composition"});
+  EXPECT_FALSE(report["rows"].empty());
+  for (const json& row : report["rows"]) {
+    EXPECT_EQ(row["layer"], 1);
+    EXPECT_EQ(row["receiver_layer"], 2);
+    // The baseline is that of the hidden size of the stage, 8.
+    EXPECT_NEAR(row["score"].get<double>() - row["excess"].get<double>(), 1 / std::sqrt(8.0),
+                1e-12);
+  }
+}
+
+TEST(CliLayerShapes, VisionModelsWithoutForwardPassStateTheReason) {
+  const RunResult run = run_attnscope(
+      {"attention", data_path("stacks/swin"), "--pixel-values", data_path("images/pixels.npy")});
+  EXPECT_NE(run.exit_code, 0);
+  EXPECT_TRUE(contains(run.err, "it attends in windows, which is not supported")) << run.err;
 }
 
 TEST(CliLayerShapes, UnsupportedForwardPassStatesTheReason) {

@@ -49,7 +49,17 @@ inline std::vector<std::string> known_types() {
                                          "dinov3_vit",
                                          "clip_vision_model",
                                          "siglip_vision_model",
-                                         "siglip2_vision_model"};
+                                         "siglip2_vision_model",
+                                         "beit",
+                                         "blip_vision_model",
+                                         "data2vec-vision",
+                                         "donut-swin",
+                                         "segformer",
+                                         "swin",
+                                         "swinv2",
+                                         "videomae",
+                                         "vit_mae",
+                                         "vit_msn"};
   std::vector<std::string> types;
   for (const Architecture& architecture : known_architectures()) {
     if (!architecture.stacks.empty()) continue;

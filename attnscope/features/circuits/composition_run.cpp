@@ -119,11 +119,18 @@ std::vector<Outcome> pair_outcomes(const Model& model, PreparedLayers& layers,
   if (earlier->writers.empty()) return out;
   const auto later = layers.get({.model = &model, .layer = layer}, reading, compute,
                                 [&] { return read_readers(model, layer, variant, compute); });
-  const double baseline = composition_baseline(model.dimensions().width);
+  const double baseline = composition_baseline(model.dimensions(layer).width);
   for (const ReadingHeads& readers : later->readers) {
     add_pairs(out, earlier_layer, earlier->writers.front(), layer, readers, baseline, compute);
   }
   return out;
+}
+
+/// Whether both layers read and write the same residual stream: between stages, it changes.
+bool share_stream(const Model& model, std::int64_t earlier_layer, std::int64_t layer) {
+  const Dimensions& dimensions = model.dimensions();
+  return dimensions.places == nullptr ||
+         layer_numbers(dimensions, earlier_layer).group == layer_numbers(dimensions, layer).group;
 }
 
 std::vector<Outcome> compute_pair(const WorkItem& item, const ModelSource& source,
@@ -207,6 +214,11 @@ void check_composition_parameters(const WorkItem& item, const ModelSource& sourc
   const CircuitVariant variant = variant_of(item.parameters);
   refuse_bias(variant);
   check_variant(*source.model, variant);
+  if (item.earlier_layer && !share_stream(*source.model, *item.earlier_layer, *item.layer)) {
+    throw Error(ErrorKind::usage,
+                {.problem = "layers " + std::to_string(*item.earlier_layer) + " and " +
+                            std::to_string(*item.layer) + " are in different stages"});
+  }
 }
 
 void add_outcome(RowSink& sink, const RowPlace& place, const Outcome& outcome) {
@@ -268,6 +280,11 @@ void run_composition(std::span<const Model> models, const CircuitsRequest& reque
           ": cross-attention: only Q-composition is meaningful. Keys and values come from "
           "the encoder, which earlier cross-attention layers do not write to");
     }
+    if (model.dimensions().places != nullptr) {
+      sink.add_note(model.name() +
+                    ": only heads in the same stage are compared, because the residual stream "
+                    "changes between stages");
+    }
     auto layers = request.layers.resolve(model.dimensions().layers, model.name());
     std::erase_if(layers, [&](std::int64_t layer) {
       return is_passed_over(request.layers, model, Role::qk, layer);
@@ -275,6 +292,7 @@ void run_composition(std::span<const Model> models, const CircuitsRequest& reque
     for (std::size_t later = 0; later < layers.size(); ++later) {
       plan.add(index, layers[later]);
       for (std::size_t earlier = 0; earlier < later; ++earlier) {
+        if (!share_stream(model, layers[earlier], layers[later])) continue;
         plan.add(index, layers[later]).earlier_layer = layers[earlier];
       }
     }

@@ -197,13 +197,14 @@ void keep_matrices_with_head(std::span<const Model> models, std::vector<std::vec
                              const HeadIndex& place, RowSink& notes) {
   const std::int64_t head = place.head;
   for (std::size_t index = 0; index < models.size(); ++index) {
-    const HeadShape& shape = models[index].dimensions().heads;
     const std::int64_t layers = models[index].dimensions().layers;
     if (place.layer < -layers || place.layer >= layers) {
       throw Error(ErrorKind::usage, {.parameter = "head_matrix",
                                      .problem = models[index].name() + " has layers 0 to " +
                                                 std::to_string(layers - 1)});
     }
+    const std::int64_t layer = place.layer < 0 ? place.layer + layers : place.layer;
+    const HeadShape& shape = models[index].dimensions(layer).heads;
     std::string lacking;
     std::int64_t most = 0;
     for (const Role role : roles[index]) {

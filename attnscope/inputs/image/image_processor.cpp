@@ -135,7 +135,7 @@ constexpr ProcessorClass kProcessors[] = {
     {"ViT", ResampleFilter::bilinear, false, false, false, 224, false},
     {"DeiT", ResampleFilter::bicubic, false, false, true, 256, false},
     {"Bit", ResampleFilter::bicubic, false, true, true, 224, true, true},
-    {"Beit", ResampleFilter::bicubic, true, false, false, 224, false},
+    {"Beit", ResampleFilter::bicubic, false, false, false, 224, false},
     {"Blip", ResampleFilter::bicubic, false, true, false, 384, false},
     {"CLIP", ResampleFilter::bicubic, false, true, true, 224, true, true},
     {"Siglip", ResampleFilter::bicubic, false, false, false, 224, false, true},

@@ -199,7 +199,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   const Architecture& architecture = spec.architecture;
   spec.causal = is_causal_model(architecture, config);
   if (!architecture.norm) {
-    spec.not_run = unknown_mixer(spec);
+    spec.not_run = architecture.not_run.empty() ? unknown_mixer(spec) : architecture.not_run;
     if (spec.not_run.empty()) spec.not_run = "does not describe the forward pass";
     return;
   }

@@ -263,6 +263,18 @@ ModelSpec spec_by(const Architecture& family, const json& own, const json& confi
   return spec;
 }
 
+namespace {
+
+/// Whether cross-attention reads vectors of another hidden size (BLIP large). Its circuits would
+/// not be square.
+bool reads_other_size(const Architecture& stack, const json& own, std::string_view where) {
+  const ConfigReader config(&own, where);
+  const auto source = config.number({"encoder_hidden_size"});
+  return stack.stack == "cross" && source && source != config.number(stack.keys.width);
+}
+
+}  // namespace
+
 Quantization parse_quantization(std::string_view text, std::string_view where) {
   const json config = parse_python_json(text, where);
   if (!config.is_object()) refuse_config(where, "is not a JSON object");
@@ -274,8 +286,21 @@ std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view wher
   if (!config.is_object()) refuse_config(where, "is not a JSON object");
   const Architecture family = find_architecture(config, where);
   std::vector<ModelSpec> specs;
+  std::vector<TensorRule> set_aside;
   for (const Architecture& stack : family.stacks) {
-    specs.push_back(spec_by(stack, section_of(config, stack.section), config, text, where));
+    const json& own = section_of(config, stack.section);
+    if (reads_other_size(stack, own, where)) {
+      for (const WeightRule& rule : stack.weights) {
+        set_aside.push_back({"cross_attention", rule.tensor,
+                             "cross-attention to vectors of another size is not supported"});
+      }
+      continue;
+    }
+    specs.push_back(spec_by(stack, own, config, text, where));
+  }
+  if (!specs.empty()) {
+    std::vector<TensorRule>& others = specs.front().architecture.others;
+    others.insert(others.end(), set_aside.begin(), set_aside.end());
   }
   if (!specs.empty()) return specs;
   const json* nested = nested_language(config);

@@ -27,8 +27,8 @@ Architecture like_beit(const std::string& name, const std::string& family) {
   return plain;
 }
 
-/// Variants by the place of the biases, and by what the head reads: the mean of patches, which then
-/// has a norm instead of the last hidden state, or the class token.
+/// Variants by the place of the biases, and by what the head reads: the class token, or the mean of
+/// all patches. That mean has a norm, and the last hidden state then has none.
 Architecture of_variants(const Architecture& plain, const std::string& prefix) {
   const std::string table = "relative_position_bias.relative_position_bias_table";
   Architecture out = plain;

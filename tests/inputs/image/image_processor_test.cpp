@@ -85,7 +85,7 @@ TEST(ImagePreparation, EqualsImageProcessorsOfTransformers) {
       ++compared;
     }
   }
-  EXPECT_EQ(compared, 160U);
+  EXPECT_EQ(compared, 190U);
 }
 
 TEST(ImagePreparation, RejectsUnknownConfigs) {
@@ -94,8 +94,8 @@ TEST(ImagePreparation, RejectsUnknownConfigs) {
     ErrorKind kind;
     const char* says;
   } cases[] = {
-      {R"({"image_processor_type": "BeitImageProcessor"})", ErrorKind::unsupported,
-       "'BeitImageProcessor'"},
+      {R"({"image_processor_type": "SegformerImageProcessor"})", ErrorKind::unsupported,
+       "'SegformerImageProcessor'"},
       {"{}", ErrorKind::unsupported, "does not name its image processor"},
       {R"({"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 9}})",
        ErrorKind::unsupported, "'size'"},

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "attnscope/model/config/parse_config.h"
 #include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/model.h"
 #include "tests/model/described_model.h"
@@ -57,6 +58,60 @@ std::vector<std::int64_t> mlp_widths(const ModelSpec& spec) {
 }
 
 using Sizes = std::vector<std::int64_t>;
+
+ModelSpec segformer_of(const json& changes = json::object()) {
+  json config = {{"depths", {1, 2}},
+                 {"hidden_sizes", {4, 12}},
+                 {"num_attention_heads", {1, 3}},
+                 {"mlp_ratios", {2, 3}}};
+  config.merge_patch(changes);
+  return spec_of("segformer", config);
+}
+
+TEST(LayerShapesConfig, ReadsStages) {
+  const ModelSpec spec = segformer_of();
+  EXPECT_EQ(spec.dimensions.layers, 3);
+  EXPECT_EQ(spec.dimensions.width, 12);
+  EXPECT_EQ(mlp_widths(spec), (Sizes{8, 36, 36}));
+  EXPECT_EQ(kv_heads(spec), (Sizes{1, 3, 3}));
+  EXPECT_EQ(head_dims(spec), (Sizes{4, 4, 4}));
+  const LayerNumbers last = layer_numbers(spec.dimensions, 2);
+  EXPECT_EQ(last.group, 1);
+  EXPECT_EQ(last.inner, 1);
+}
+
+TEST(LayerShapesConfig, DoublesTheHiddenSizePerStage) {
+  const ModelSpec spec = spec_of(
+      "swin",
+      {{"embed_dim", 6}, {"depths", {1, 1, 1}}, {"num_heads", {1, 2, 4}}, {"mlp_ratio", 2.5}});
+  EXPECT_EQ(mlp_widths(spec), (Sizes{15, 30, 60}));
+  EXPECT_EQ(spec.dimensions.width, 24);
+}
+
+TEST(LayerShapesConfig, OmitsCrossAttentionToVectorsOfAnotherSize) {
+  json config = {{"model_type", "blip"},
+                 {"text_config", {{"hidden_size", 768}, {"encoder_hidden_size", 768}}},
+                 {"vision_config", {{"hidden_size", 768}}}};
+  EXPECT_EQ(parse_stacks(config.dump(), "config.json").size(), 3U);
+  config["text_config"]["encoder_hidden_size"] = 1024;
+  const std::vector<ModelSpec> stacks = parse_stacks(config.dump(), "config.json");
+  ASSERT_EQ(stacks.size(), 2U);
+  EXPECT_EQ(stacks.front().architecture.stack, "text");
+  EXPECT_EQ(stacks.back().architecture.stack, "vision");
+}
+
+TEST(LayerShapesConfig, RefusesStagesThatContradictEachOther) {
+  EXPECT_ERROR_SAYING(ErrorKind::format, segformer_of({{"hidden_sizes", {4}}}),
+                      "lists of sizes per stage");
+  EXPECT_ERROR_SAYING(ErrorKind::format, segformer_of({{"mlp_ratios", {4, 4, 4}}}),
+                      "lists of sizes per stage");
+  EXPECT_ERROR_SAYING(ErrorKind::format, segformer_of({{"hidden_sizes", {4, 8}}}),
+                      "is not a multiple of 3 heads");
+  EXPECT_ERROR_SAYING(ErrorKind::format, segformer_of({{"depths", {1, 20'000}}}),
+                      "above the limits");
+  EXPECT_ERROR_SAYING(ErrorKind::format, segformer_of({{"depths", json::array()}}),
+                      "does not list 1 to 16 stages");
+}
 
 TEST(LayerShapes, FullAttentionLayersHaveTheirOwnHeads) {
   const ModelSpec spec = gemma4_of({{"num_global_key_value_heads", 2}});

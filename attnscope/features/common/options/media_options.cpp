@@ -149,6 +149,11 @@ void check_readers(std::span<const Model> models, InputKind wanted, const std::s
 }
 
 void keep_media_models(const Arguments& arguments, std::vector<Model>& models) {
+  const auto is_not_run = [](const Model& model) { return !model.spec().not_run.empty(); };
+  if (std::all_of(models.begin(), models.end(), is_not_run)) {
+    const ModelSpec& spec = models.front().spec();
+    throw Error(ErrorKind::unsupported, {.file = spec.source, .problem = spec.not_run});
+  }
   const InputKind wanted = named_input(arguments);
   if (wanted != InputKind::text) {
     check_readers(models, wanted, named_media_parameter(arguments));
