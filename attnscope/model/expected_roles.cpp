@@ -45,13 +45,18 @@ std::vector<std::string> unread_matrices(const Model& model) {
     if (!parent.empty()) parents.insert(parent);
   }
   const std::vector<TensorRule> sites = sites_of(model.spec().architecture);
+  std::set<std::string> of_siblings;
+  for (const std::string_view stack : {"encoder", "decoder", "cross", "text", "vision"}) {
+    const Model* sibling = stack == model.stack() ? nullptr : model.sibling(stack);
+    if (sibling != nullptr) of_siblings.merge(named_tensors(*sibling));
+  }
   std::vector<std::string> unread;
   for (const CheckpointTensor& tensor : model.checkpoint().tensors()) {
     const Shape& shape = tensor.view.shape;
     const bool is_matrix = shape.size() == 2 && shape[0] > 1 && shape[1] > 1 &&
                            dtype_info(tensor.view.dtype).kind == DTypeClass::real;
     if (!is_matrix || projections.contains(&tensor)) continue;
-    if (!parents.contains(parent_of(tensor.name))) continue;
+    if (!parents.contains(parent_of(tensor.name)) || of_siblings.contains(tensor.name)) continue;
     if (other_role(model, sites, tensor.name).role == "other") unread.push_back(tensor.name);
   }
   return unread;

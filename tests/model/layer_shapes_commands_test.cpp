@@ -92,7 +92,7 @@ TEST(CliLayerShapes, StagesHaveTheirOwnSizes) {
 }
 
 TEST(CliLayerShapes, CompositionComparesOnlyHeadsOfOneStage) {
-  const json report = report_of({"circuits", data_path("stacks/swin"), "--composition"});
+  const json report = report_of({"circuits", data_path("stacks/swin"), "--composition", "--quiet"});
   EXPECT_FALSE(report["rows"].empty());
   for (const json& row : report["rows"]) {
     EXPECT_EQ(row["layer"], 1);

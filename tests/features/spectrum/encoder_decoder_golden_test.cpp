@@ -69,7 +69,9 @@ TEST_P(StacksGolden, SpectraEqualThoseOfTheModules) {
 }
 
 TEST_P(StacksGolden, EveryTensorBelongsToOneStackAndHasARole) {
-  const json report = report_of({"info", folder()});
+  // `info` notes that layers in stages differ in size.
+  const bool has_notes = GetParam() == "swin" || GetParam() == "segformer";
+  const json report = report_of(Words{"info", folder()} + Words(has_notes ? 1 : 0, "--quiet"));
   std::int64_t parameters = 0;
   for (const json& model : report["models"]) parameters += model["parameters"].get<std::int64_t>();
   std::map<std::string, int> seen;
