@@ -27,9 +27,11 @@ struct AskedLogits {
   std::optional<std::int64_t> against;
 };
 
-AskedLogits asked_logits(const ForwardPass& pass, const Prompt& prompt, const AskedTokens& asked) {
+/// `of_label`: whether `asked` is a label.
+AskedLogits asked_logits(const ForwardPass& pass, const Prompt& prompt, const AskedTokens& asked,
+                         bool of_label) {
   AskedLogits out{.against = asked.against};
-  if (pass.predicts_labels()) {
+  if (of_label) {
     out.rows = {pass.label_row(prompt.tokens)};
     out.tokens = {*asked.token};
     return out;
@@ -112,8 +114,9 @@ FoundParts attribute_text(const ForwardPass& pass, const Prompt& prompt, const A
                                           : centered_logit(pass, asked, found.states, compute)};
 }
 
-void check_attribution(const ForwardPass& pass, const Prompt& prompt, const AskedTokens& asked) {
-  if (pass.predicts_labels()) {
+void check_attribution(const ForwardPass& pass, const Prompt& prompt, const AskedTokens& asked,
+                       bool of_label) {
+  if (of_label) {
     pass.check(prompt.tokens);
     return check_attributable(pass);
   }
@@ -166,10 +169,11 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Prompt& prompt = request.prompts[index];
-    check_attribution(ready.pass(index), prompt, asked_tokens[index]);
+    const bool of_label = request.labels.has_value();
+    check_attribution(ready.pass(index), prompt, asked_tokens[index], of_label);
     note_past_context(ready.pass(index), {.tokens = std::span(&prompt.tokens, 1)}, sink);
-    asked.push_back(asked_logits(ready.pass(index), prompt, asked_tokens[index]));
-    if (models[index].spec().head.soft_cap && !request.labels) {
+    asked.push_back(asked_logits(ready.pass(index), prompt, asked_tokens[index], of_label));
+    if (models[index].spec().head.soft_cap && !of_label) {
       sink.add_note(models[index].name() + ": logits are attributed before soft-capping");
     }
     const auto tokens = std::ssize(prompt.tokens);

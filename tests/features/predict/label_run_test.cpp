@@ -125,6 +125,12 @@ TEST(PredictLabels, AreNotTokens) {
   expect_refusals(5, {{"perplexity",
                        {"predict", model, "--tokens", "2,7,9", "--perplexity"},
                        {"predicts labels, not tokens"}},
+                      {"attribution to the next tokens",
+                       {"predict", model, "--tokens", "2,7,9", "--attribution"},
+                       {"predicts labels, not tokens"}},
+                      {"attribution to a token",
+                       {"predict", model, "--tokens", "2,7,9", "--attribution", "--token", "39"},
+                       {"predicts labels, not tokens"}},
                       {"lens", {"lens", model, "--tokens", "2,7,9"}, {"labels, not tokens"}},
                       {"ablate", {"ablate", model, "--tokens", "2,7,9"}, {"labels, not tokens"}}});
   expect_refusals(
