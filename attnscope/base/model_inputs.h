@@ -42,10 +42,7 @@ struct TokenIds : std::vector<std::int64_t> {
   /// single text. Only measures read it.
   std::vector<std::int64_t> texts = {};
 
-  /// Whether everything is equal; == compares only the ids.
-  bool same(const TokenIds& other) const {
-    return *this == other && types == other.types && texts == other.texts;
-  }
+  bool operator==(const TokenIds&) const = default;
 };
 
 }  // namespace attnscope

@@ -77,7 +77,6 @@ SequenceBatch batch_of(const Record& record) {
     if (batch.media_inputs.size() != batch.tokens.size()) refuse_field("signals");
   } else if (record.find("sources") != nullptr) {
     batch.sources = sequences_of(record, "sources");
-    add_facts(record, "source_texts", &TokenIds::texts, batch.sources);
     if (batch.sources.size() != batch.tokens.size()) refuse_field("sources");
   }
   if (record.find("scored") != nullptr) {
@@ -131,7 +130,6 @@ Value batch_value(const std::optional<SequenceBatch>& batch) {
   }
   record.add("layers", batch->layers);
   if (!batch->sources.empty()) record.add("sources", sequences_value(batch->sources));
-  add_facts_of(batch->sources, &TokenIds::texts, "source_texts", record);
   if (!batch->scored.empty()) record.add("scored", sequences_value(batch->scored));
   return record;
 }

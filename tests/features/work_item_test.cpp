@@ -59,8 +59,8 @@ TEST(WorkItem, KeepsTheTypesAndTextsOfTokens) {
   const std::string text = work_item_text(item);
   const std::vector<TokenIds> back = parse_work_item(text, "text").batch->tokens;
   ASSERT_EQ(back.size(), 2u);
-  EXPECT_TRUE(back[0].same(pair));
-  EXPECT_TRUE(back[1].same(single));
+  EXPECT_EQ(back[0], pair);
+  EXPECT_EQ(back[1], single);
   const std::string cut = "\"types\":[[0,0,0,1,1]";
   const std::size_t at = text.find(cut);
   ASSERT_NE(at, std::string::npos) << text;
