@@ -54,6 +54,12 @@ CASES = {  # class, config, token types
                            "position_buckets": 4, "norm_rel_ebd": "layer_norm", "share_att_key": True,
                            "pooler_hidden_size": 16, "num_labels": 3}, True),
     "albert": ("AlbertForSequenceClassification", BERT | {"embedding_size": 8, "num_labels": 3}, True),
+    "ernie": ("ErnieForSequenceClassification", BERT | {"num_labels": 3, "use_task_id": True}, True),
+    "layoutlm": ("LayoutLMForSequenceClassification", BERT | {"num_labels": 3, "max_2d_position_embeddings": 4}, True),
+    "rembert": ("RemBertForSequenceClassification", BERT | {"num_labels": 3, "input_embedding_size": 8}, True),
+    "big_bird": ("BigBirdForSequenceClassification", BERT | {"num_labels": 3, "attention_type": "original_full"}, True),
+    "roformer": ("RoFormerForSequenceClassification", BERT | {"num_labels": 3, "hidden_act": "relu"}, True),
+    "gte": ("GteForSequenceClassification", BERT | {"num_labels": 3, "type_vocab_size": 2}, True),
     "mpnet": ("MPNetForSequenceClassification", ROBERTA | {"num_labels": 3}, False),
     "esm": ("EsmForSequenceClassification", ROBERTA | {"num_labels": 3, "mask_token_id": 5,
                                                        "position_embedding_type": "rotary"}, False),
@@ -67,6 +73,7 @@ CASES = {  # class, config, token types
              dict(vocab_size=VOCABULARY, n_embd=16, n_layer=2, n_head=2, n_positions=24, pad_token_id=PADDING, bos_token_id=3,
                   eos_token_id=3, num_labels=3), False),
     "llama": ("LlamaForSequenceClassification", LLAMA | NAMES, False),
+    "llama-reward": ("LlamaForSequenceClassification", LLAMA | {"num_labels": 1}, False),
     "qwen3-tokens": ("Qwen3ForTokenClassification", LLAMA | {"head_dim": 8, "num_labels": 3}, False),
 }
 
@@ -186,8 +193,8 @@ def write(name: str) -> None:
     randomize(model)
     model.half().save_pretrained(folder)
     tensors = load_file(folder / "model.safetensors")
-    # A float16 copy of rotary frequencies would change the model.
-    tensors = {key: tensor for key, tensor in tensors.items() if not key.endswith("inv_freq")}
+    # Random or float16 copies of rotary frequencies would change the model.
+    tensors = {key: tensor for key, tensor in tensors.items() if not key.endswith(("inv_freq", "embed_positions.weight"))}
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     model = model_class.from_pretrained(folder, attn_implementation="eager", dtype=torch.float64).eval()
     special = (0, 2) if values.get("pad_token_id") == 1 else (2, 3)

@@ -25,17 +25,7 @@ std::int64_t last_text_row(const TokenIds& tokens, std::optional<std::int64_t> p
 Matrix<float> read_rows(const LabelHeadWeights& head, MatrixView<const float> states,
                         std::int64_t row) {
   if (head.task != LabelTask::sequence) return copied(states);
-  if (head.pooling == LabelPooling::mean) {
-    Matrix<float> out(1, states.cols);
-    for (std::int64_t col = 0; col < states.cols; ++col) {
-      double sum = 0;
-      for (std::int64_t at = 0; at < states.rows; ++at) {
-        sum += static_cast<double>(states(at, col));
-      }
-      out(0, col) = static_cast<float>(sum / static_cast<double>(states.rows));
-    }
-    return out;
-  }
+  if (head.pooling == LabelPooling::mean) return mean_row(states);
   return picked_rows(states, {&row, 1});
 }
 
@@ -60,8 +50,7 @@ Matrix<float> ForwardPass::label_logits(MatrixView<const float> states, const To
   Matrix<float> rows = read_rows(head, states, label_row(tokens));
   if (head.dense != nullptr) {
     Matrix<float> out(rows.rows(), head.dense->weights.outputs());
-    apply(*head.dense, rows.view(), {.activation = model_.spec().labels->activation}, out.view(),
-          compute);
+    apply(*head.dense, rows.view(), {.activation = head.activation}, out.view(), compute);
     rows = std::move(out);
   }
   if (head.norm) apply_norm(*head.norm, rows.view(), rows.view(), compute);

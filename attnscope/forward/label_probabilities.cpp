@@ -22,7 +22,7 @@ std::optional<std::int64_t> number_of(const std::string& text) {
 }  // namespace
 
 LabelProbability label_probability(const LabelHeadSpec& spec, std::int64_t labels) {
-  const bool of_text = spec.rules.front().task == LabelTask::sequence;
+  const bool of_text = spec.task == LabelTask::sequence;
   if (!of_text) return LabelProbability::softmax;
   if (spec.problem_type == "regression") return LabelProbability::none;
   if (spec.problem_type == "multi_label_classification" || labels == 1) {
@@ -43,6 +43,11 @@ std::vector<std::optional<double>> label_probabilities(LabelProbability kind,
         kind == LabelProbability::softmax ? std::exp(logit - total) : 1 / (1 + std::exp(-logit));
   }
   return out;
+}
+
+std::optional<std::int64_t> top_label(LabelProbability kind, std::span<const float> logits) {
+  if (kind != LabelProbability::softmax) return std::nullopt;
+  return std::ranges::max_element(logits) - logits.begin();
 }
 
 std::string label_name(const LabelHeadSpec& spec, std::int64_t label) {

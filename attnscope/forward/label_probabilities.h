@@ -30,6 +30,10 @@ std::vector<std::optional<double>> label_probabilities(LabelProbability kind,
                                                        std::span<const float> logits,
                                                        const Compute& compute);
 
+/// Returns the most likely label. Empty unless exactly one label applies: regression, multi-label
+/// classification and a single label have none.
+std::optional<std::int64_t> top_label(LabelProbability kind, std::span<const float> logits);
+
 /// Returns the name of a label: that of config.json, otherwise LABEL_0, …
 std::string label_name(const LabelHeadSpec& spec, std::int64_t label);
 

@@ -38,6 +38,17 @@ inline Matrix<float> copied(MatrixView<const float> from) {
   return out;
 }
 
+/// Returns the mean of all rows, (1, cols), summed in float64.
+inline Matrix<float> mean_row(MatrixView<const float> rows) {
+  Matrix<float> out(1, rows.cols);
+  for (std::int64_t col = 0; col < rows.cols; ++col) {
+    double sum = 0;
+    for (std::int64_t row = 0; row < rows.rows; ++row) sum += static_cast<double>(rows(row, col));
+    out(0, col) = static_cast<float>(sum / static_cast<double>(rows.rows));
+  }
+  return out;
+}
+
 // Products of matrices computed during a run.
 
 /// Computes out = x · rowsᵀ and resizes `out` accordingly.

@@ -6,6 +6,7 @@
 
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/numerics/inference/attention.h"
 
 namespace attnscope {
@@ -63,16 +64,6 @@ Matrix<float> attend_to(const PoolingAttention& head, MatrixView<const float> st
   Matrix<float> wide(1, head.up->weights.outputs());
   apply(*head.up, normed.view(), {.activation = head.activation}, wide.view(), compute);
   apply(*head.down, wide.view(), {.add = out.view()}, out.view(), compute);
-  return out;
-}
-
-Matrix<float> mean_of(MatrixView<const float> rows) {
-  Matrix<float> out(1, rows.cols);
-  for (std::int64_t col = 0; col < rows.cols; ++col) {
-    double sum = 0;
-    for (std::int64_t row = 0; row < rows.rows; ++row) sum += static_cast<double>(rows(row, col));
-    out(0, col) = static_cast<float>(sum / static_cast<double>(rows.rows));
-  }
   return out;
 }
 
@@ -146,7 +137,7 @@ std::vector<float> ForwardPass::pooled(MatrixView<const float> states,
   const HeadSpec& spec = model_.spec().head;
   const std::int64_t before = weights_.patches ? weights_.patches->before.rows() : 0;
   const auto rest = [&](std::int64_t first) {
-    return mean_of(states.row_block(first, states.rows - first));
+    return mean_row(states.row_block(first, states.rows - first));
   };
   Matrix<float> row;
   switch (spec.rule.pooling) {

@@ -105,6 +105,8 @@ bool LinearHead::norms_branches(const ForwardPass& pass) {
 std::vector<double> mean_output_row(const ForwardPass& pass, const Compute& compute) {
   const std::int64_t outputs =
       pass.predicts_labels() ? rows_of_head(pass).rows : pass.logits_width();
+  // A single label has no others to compare with.
+  if (outputs == 1) return std::vector<double>(static_cast<std::size_t>(rows_of_head(pass).cols));
   std::vector<std::int64_t> all(static_cast<std::size_t>(outputs));
   std::iota(all.begin(), all.end(), std::int64_t{0});
   compute.check_stop();

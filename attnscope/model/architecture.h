@@ -176,4 +176,12 @@ struct Architecture {
   std::vector<std::string> buffers = {};
 };
 
+/// Returns the layout of files that meet `condition`. `not_run` states why they cannot be run.
+inline Architecture not_run_if(Architecture layout, ConfigCondition condition,
+                               std::string not_run) {
+  layout.conditions = {std::move(condition)};
+  layout.not_run = std::move(not_run);
+  return layout;
+}
+
 }  // namespace attnscope

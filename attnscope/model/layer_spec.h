@@ -381,11 +381,17 @@ struct StreamSpec {
   std::optional<AudioSpec> audio;    // set: the model reads audio. Neither is set: it reads tokens
 };
 
+/// A head that a classifier may have.
+struct LabelHeadChoice {
+  LabelHeadRule rule;
+  std::optional<NormSpec> norm;  // its tensor is a full name
+  Activation activation = Activation::linear;
+};
+
 /// The head of a classifier, if the class in config.json has one.
 struct LabelHeadSpec {
-  std::vector<LabelHeadRule> rules;  // of its task; the first whose weight a file contains
-  std::optional<NormSpec> norm;      // its tensor is a full name
-  Activation activation = Activation::linear;
+  LabelTask task = LabelTask::sequence;
+  std::vector<LabelHeadChoice> heads;         // the first whose weight a file contains
   std::vector<std::string> names;             // `id2label`, by id; empty: LABEL_0, LABEL_1, …
   std::string problem_type;                   // of config.json; empty: not specified
   std::optional<std::int64_t> padding_token;  // for LabelPooling::last

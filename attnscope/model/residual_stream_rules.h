@@ -186,6 +186,7 @@ struct LabelHeadRule {
   LabelPooling pooling = LabelPooling::first;
   std::string pooling_key = {};  // "cls" or "mean" in config.json
   std::string dense = {}, norm = {};
+  bool dense_under_prefix = false;  // the pooler of the body, instead of a full name
   std::string activation = {};      // after `dense`
   std::string activation_key = {};  // key in config.json, if the file names one
 };

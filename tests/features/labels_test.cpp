@@ -1,9 +1,11 @@
 // A label's logit as the target of `lens`, `ablate` and `predict --attribution`.
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/features/attention/attention_model.h"
 #include "tests/support/refusals.h"
+#include "tests/support/temp_folder.h"
 
 namespace attnscope::test {
 namespace {
@@ -77,6 +79,77 @@ TEST(LabelTargets, AreMeansOverTexts) {
   EXPECT_TRUE(row["label_logit_change_error"].is_number());
 }
 
+TEST(LabelTargets, LinesAreWholeTextsWithSpecialTokens) {
+  const TempFolder folder;
+  const std::string file = (folder.path() / "texts.txt").string();
+  std::ofstream(file) << "the king\n\nWho rules?\n";
+  const std::string model = label_model("bert");
+  const auto rows = [&](const Words& input) {
+    return report_of(Words{"lens", model, "--label", "neutral"} + input)["rows"];
+  };
+  const json of_texts = rows({"--text", "the king", "--text", "Who rules?"});
+  EXPECT_EQ(rows({"--text-file", file, "--lines"}), of_texts);
+  EXPECT_NE(rows({"--text-file", file, "--lines", "--no-special-tokens"}), of_texts);
+  EXPECT_EQ(rows({"--text-file", file})[0]["sequences"], 1);
+  std::string words;
+  for (int word = 0; word < 30; ++word) words += "king ";
+  std::ofstream(file) << "the king\n" << words << "\n";
+  expect_refusal({"lens", model, "--label", "0", "--text-file", file, "--lines"}, 2,
+                 {"texts.txt", "non-empty line 2 has 32 tokens", "24"});
+  expect_refusal({"ablate", model, "--label", "0", "--text-file", file}, 2,
+                 {"the text has 34 tokens", "--lines"});
+}
+
+/// The bert classifier with another value in its config.
+std::string model_with(const TempFolder& folder, const std::string& key, const json& value) {
+  json config = json::parse(std::ifstream(label_model("bert") + "/config.json"));
+  config[key] = value;
+  std::ofstream(folder.path() / "config.json") << config;
+  std::filesystem::copy(label_model("bert") + "/model.safetensors",
+                        folder.path() / "model.safetensors",
+                        std::filesystem::copy_options::overwrite_existing);
+  return folder.path().string();
+}
+
+TEST(LabelTargets, NoTopLabelUnlessExactlyOneApplies) {
+  const auto top_labels = [](const std::string& model) {
+    const Words input = {"--label", "0", "--tokens", "2,7,3"};
+    return std::pair{report_of(Words{"lens", model} + input)["rows"][0]["top_label"],
+                     report_of(Words{"ablate", model} + input)["rows"][0]["top_label_changed"]};
+  };
+  const TempFolder folder;
+  for (const char* type : {"regression", "multi_label_classification"}) {
+    const auto [top, changed] = top_labels(model_with(folder, "problem_type", type));
+    EXPECT_TRUE(top.is_null()) << type;
+    EXPECT_TRUE(changed.is_null()) << type;
+  }
+  EXPECT_TRUE(top_labels(label_model("llama-reward")).first.is_null());
+  EXPECT_TRUE(top_labels(label_model("bert")).first.is_number());
+}
+
+TEST(LabelTargets, WrongLabelNamesOnlyPreventLabels) {
+  const TempFolder folder;
+  const std::string model = model_with(folder, "id2label", {{"0", "no"}, {"1", "yes"}});
+  const Words text = {"--tokens", "2,7,3"};
+  const auto entropy = [&](const std::string& of) {
+    return report_of(Words{"attention", of} + text)["rows"][0]["entropy"];
+  };
+  EXPECT_EQ(entropy(model), entropy(label_model("bert")));
+  expect_refusal(Words{"predict", model} + text, 4, {"3 rows", "id2label has 2 labels"});
+  expect_refusal(Words{"lens", model, "--label", "no"} + text, 4, {"id2label has 2 labels"});
+}
+
+TEST(LabelTargets, ASingleLabelIsAttributedWithoutOthers) {
+  const json expected = expected_target("llama-reward");
+  const json report =
+      report_of(Words{"predict", label_model("llama-reward"), "--attribution", "--label", "0"} +
+                input_of(expected["texts"][0]));
+  double sum = 0;
+  for (const json& row : report["rows"]) sum += row["direct_effect"].get<double>();
+  EXPECT_NEAR(sum, expected["logits"][0][0].get<double>(), kLabelTolerance);
+  EXPECT_NEAR(report["models"][0]["attributed"]["logit"].get<double>(), sum, kLabelTolerance);
+}
+
 TEST(LabelTargets, DirectEffectsSumToTheLogit) {
   const json expected = expected_target("llama");
   for (std::size_t at = 0; at < expected["texts"].size(); ++at) {
@@ -110,10 +183,17 @@ TEST(LabelTargets, AreRefusedIfTheyDoNotFit) {
                        {"requires a sequence classifier"}},
                       {"labels tokens",
                        Words{"ablate", label_model("bert-tokens"), "--label", "0"} + text,
-                       {"requires a sequence classifier", "labels tokens"}},
+                       {"requires a sequence classifier", "token classifier"}},
                       {"resample",
                        Words{"ablate", bert, "--label", "0", "--ablation", "resample"} + text,
                        {"--ablation", "resample is not available"}}});
+  expect_refusals(2, {{"windows",
+                       {"lens", bert, "--label", "0", "--text-file", "a.txt", "--sequences", "2"},
+                       {"--label", "--sequences"}},
+                      {"a token file",
+                       {"ablate", bert, "--label", "0", "--token-file", "a.bin"},
+                       {"--label", "--token-file"}},
+                      {"no text", {"lens", bert, "--label", "0"}, {"--text, --text-file or"}}});
   expect_refusal(Words{"predict", bert, "--attribution", "--label", "neutral"} + text, 5,
                  {"does not support direct logit attribution"});
 }

@@ -69,9 +69,10 @@ TEST_P(Classifiers, LogitsEqualTransformers) {
 INSTANTIATE_TEST_SUITE_P(All, Classifiers,
                          testing::Values("bert", "bert-tokens", "bert-answers", "roberta",
                                          "roberta-tokens", "xlm-roberta", "distilbert", "electra",
-                                         "electra-answers", "deberta-v2", "albert", "mpnet", "esm",
-                                         "modernbert", "modernbert-tokens", "gpt2", "llama",
-                                         "qwen3-tokens"),
+                                         "electra-answers", "deberta-v2", "albert", "ernie",
+                                         "layoutlm", "rembert", "big_bird", "roformer", "gte",
+                                         "mpnet", "esm", "modernbert", "modernbert-tokens", "gpt2",
+                                         "llama", "llama-reward", "qwen3-tokens"),
                          [](const auto& param) {
                            std::string name = param.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -115,7 +116,6 @@ TEST(LabelLogits, TokenTypesChangeTheLogitsAndAreChecked) {
 
 TEST(LabelProbabilities, FollowTheProblemType) {
   LabelHeadSpec spec;
-  spec.rules.push_back({.task = LabelTask::sequence});
   EXPECT_EQ(label_probability(spec, 3), LabelProbability::softmax);
   EXPECT_EQ(label_probability(spec, 1), LabelProbability::sigmoid);
   spec.problem_type = "multi_label_classification";

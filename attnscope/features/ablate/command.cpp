@@ -130,15 +130,16 @@ Command ablate_command() {
              "token_file", "no_special_tokens", "consecutive", "prompts", "target", "target_tokens",
              "target_file", "lines", "score_positions"},
             "runs random tokens"},
-           label_exclusion({"induction", "prompts", "store", "score_positions", "target",
-                            "target_tokens", "target_file"}),
            {"receiver", {"layers"}, "sets the layer"},
            prompts_exclusion({"token_file", "sequences", "length", "seed", "consecutive", "lines",
                               "score_positions", "store", "target", "target_tokens",
                               "target_file"})},
-          joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
-                                              example_exclusions(/*with_windows=*/true)),
-                            pair_exclusions(/*with_windows=*/true))),
+          joined_exclusions(
+              label_exclusions({"induction", "prompts", "store", "score_positions", "target",
+                                "target_tokens", "target_file"}),
+              joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),
+                                                  example_exclusions(/*with_windows=*/true)),
+                                pair_exclusions(/*with_windows=*/true)))),
       .analyses = {&ablate_analysis(), &ablate_induction_analysis()},
       .run = run_ablate_command};
 }

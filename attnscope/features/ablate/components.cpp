@@ -38,8 +38,9 @@ struct PassFlops {
 };
 
 PassFlops pass_flops(const Model& model, const AblationRows& rows) {
-  const auto all = static_cast<double>(rows.all), sources = static_cast<double>(rows.sources);
-  if (rows.sources == 0) {
+  const auto all = static_cast<double>(rows.texts.all),
+             sources = static_cast<double>(rows.sources.all);
+  if (rows.sources.all == 0) {
     return {.layer = all * layer_flops(model), .after = all * head_flops(model)};
   }
   const Model& encoder = *model.sibling("encoder");
@@ -105,18 +106,20 @@ double ablation_flops(const AskedParts& parts, const Model& model, std::int64_t 
 
 std::uint64_t ablation_bytes(const Model& model, const AblationRows& rows) {
   const Dimensions& dimensions = model.dimensions();
-  const bool encodes = rows.sources > 0 && model.stack() == "encoder";
+  const bool encodes = rows.sources.all > 0 && model.stack() == "encoder";
   const std::int64_t of_heads =
       model.stack() == "cross" ? 2 : 1;  // cross-attention: also those of its self-attention
   const std::int64_t numbers =
       2 * dimensions.width + of_heads * dimensions.heads.total_dim(Role::output);
-  const double kept = sizeof(float) * (static_cast<double>(encodes ? rows.sources : rows.all) *
-                                           static_cast<double>(numbers) +
-                                       static_cast<double>(rows.sources * dimensions.width));
+  const double kept =
+      sizeof(float) * (static_cast<double>(encodes ? rows.sources.all : rows.texts.all) *
+                           static_cast<double>(numbers) +
+                       static_cast<double>(rows.sources.all * dimensions.width));
   constexpr double kLogits = 4.0 * (64 << 20);
-  const std::int64_t together = sequences_at_once(std::max(rows.longest, rows.longest_source));
+  const std::int64_t together =
+      sequences_at_once(std::max(rows.texts.longest, rows.sources.longest));
   const auto bytes_of = [&](const Model& runs) {
-    return run_bytes(runs, together, rows.longest, rows.longest_source);
+    return run_bytes(runs, together, rows.texts.longest, rows.sources.longest);
   };
   return (encodes ? bytes_of(model.beside("decoder")) : bytes_of(model)) +
          static_cast<std::uint64_t>(kept + kLogits);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/interventions/ablation.h"
 #include "attnscope/model/model.h"
 #include "attnscope/rows/sink.h"
@@ -31,8 +32,7 @@ std::int64_t count_parts(const AskedParts& parts, const Model& model, std::int64
 /// Size of the input: number of rows of all texts and of the longest text; for an encoder-decoder
 /// also those of the sources.
 struct AblationRows {
-  std::int64_t all = 0, longest = 0;
-  std::int64_t sources = 0, longest_source = 0;
+  TextRows texts, sources;
 };
 
 /// Cost of ablating the components of one layer.

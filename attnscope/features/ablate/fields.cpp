@@ -256,7 +256,9 @@ RowKind ablate_label_rows() {
                         "standard error of label_logit_change over texts. Null for one text.",
                         Nulls::whole),
                  number("top_label_changed", "share of texts", "label changed",
-                        "share of texts whose most likely label changes"),
+                        "share of texts whose most likely label changes. Null for regression, "
+                        "multi-label classification and a single label.",
+                        Nulls::whole),
                  number("label_logit", "logits", "",
                         "logit of the label in the unmodified model, mean over texts"),
                  {.name = "sequences",

@@ -10,6 +10,7 @@
 #include "attnscope/features/common/options/label_option.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
+#include "attnscope/forward/label_probabilities.h"
 #include "attnscope/interventions/label_ablation.h"
 #include "attnscope/numerics/statistics/running_mean.h"
 
@@ -23,14 +24,11 @@ struct LabelLayer {
   LayerLabelEffects found;
 };
 
-std::ptrdiff_t top_of(const LabelLogits& logits) {
-  return std::ranges::max_element(logits) - logits.begin();
-}
-
 void add_label_rows(const Model& model, const LabelLayer& layer, const std::string& how,
                     RowSink& sink) {
   const auto label = static_cast<std::size_t>(layer.label);
   const std::vector<LabelLogits>& clean = layer.found.clean;
+  const LabelProbability kind = label_probability(*model.spec().labels, std::ssize(clean.front()));
   RunningMean unmodified;
   for (const LabelLogits& logits : clean) unmodified.add(static_cast<double>(logits[label]));
   for (const LabelEffect& effect : layer.found.effects) {
@@ -38,7 +36,8 @@ void add_label_rows(const Model& model, const LabelLayer& layer, const std::stri
     for (std::size_t text = 0; text < clean.size(); ++text) {
       const LabelLogits& logits = effect.logits[text];
       change.add(static_cast<double>(logits[label]) - static_cast<double>(clean[text][label]));
-      changed.add(top_of(logits) == top_of(clean[text]) ? 0.0 : 1.0);
+      const auto before = top_label(kind, clean[text]);
+      if (before) changed.add(top_label(kind, logits) == before ? 0.0 : 1.0);
     }
     const MeanWithError mean = change.result();
     sink.add_row({{"model", model.name()},
@@ -83,11 +82,7 @@ void run_ablate_labels(std::span<const Model> models, const AblateLabelRequest& 
   for (LabelLayer& layer : layers) {
     const Model& model = models[layer.model];
     const std::vector<TokenIds>& texts = request.texts[layer.model];
-    AblationRows rows;
-    for (const TokenIds& ids : texts) {
-      rows.all += std::ssize(ids);
-      rows.longest = std::max(rows.longest, std::ssize(ids));
-    }
+    const AblationRows rows{.texts = text_rows(texts), .sources = {}};
     items.push_back({.flops = ablation_flops(layer.parts, model, layer.layer, rows),
                      .memory_bytes = ablation_bytes(model, rows),
                      .run = [&](const Compute& compute) {

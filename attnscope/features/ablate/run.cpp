@@ -54,17 +54,7 @@ std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& so
 }
 
 AblationRows rows_of(const SequenceBatch& batch) {
-  AblationRows rows;
-  const auto add = [](const std::vector<TokenIds>& sequences, std::int64_t& all,
-                      std::int64_t& longest) {
-    for (const TokenIds& ids : sequences) {
-      all += std::ssize(ids);
-      longest = std::max(longest, std::ssize(ids));
-    }
-  };
-  add(batch.tokens, rows.all, rows.longest);
-  add(batch.sources, rows.sources, rows.longest_source);
-  return rows;
+  return {.texts = text_rows(batch.tokens), .sources = text_rows(batch.sources)};
 }
 
 Cost ablate_cost(const WorkItem& item, const ModelSource& source) {
@@ -172,10 +162,8 @@ double ablate_flops(const Model& model, const std::string& parts, std::int64_t w
   double flops = 0;
   for (std::int64_t layer = 0; layer < model.dimensions().layers; ++layer) {
     flops += ablation_flops(parts_named(parts), model, layer,
-                            {.all = windows * length,
-                             .longest = length,
-                             .sources = windows * source,
-                             .longest_source = source});
+                            {.texts = {.all = windows * length, .longest = length},
+                             .sources = {.all = windows * source, .longest = source}});
   }
   return flops;
 }
@@ -279,8 +267,7 @@ void run_ablate_prompts(std::span<const Model> models, const AblatePromptsReques
   for (PatchedLayer& layer : layers) {
     const Model& model = models[layer.model];
     const AnsweredPrompts& prompts = request.prompts.of_models[layer.model];
-    const PromptTokens tokens = prompt_tokens(prompts);
-    const AblationRows rows{.all = tokens.all, .longest = tokens.longest};
+    const AblationRows rows{.texts = prompt_rows(prompts), .sources = {}};
     items.push_back({.flops = ablation_flops(layer.parts, model, layer.layer, rows),
                      .memory_bytes = ablation_bytes(model, rows),
                      .run = [&](const Compute& compute) {

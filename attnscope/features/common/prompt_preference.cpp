@@ -25,15 +25,9 @@ std::vector<double> less(std::vector<double> a, const std::vector<double>& b) {
 
 }  // namespace
 
-PromptTokens prompt_tokens(const AnsweredPrompts& prompts) {
-  PromptTokens out;
-  for (const std::vector<TokenIds>* texts : {&prompts.clean, &prompts.corrupted}) {
-    for (const TokenIds& ids : *texts) {
-      out.all += std::ssize(ids);
-      out.longest = std::max<std::int64_t>(out.longest, std::ssize(ids));
-    }
-  }
-  return out;
+TextRows prompt_rows(const AnsweredPrompts& prompts) {
+  const TextRows clean = text_rows(prompts.clean), corrupted = text_rows(prompts.corrupted);
+  return {.all = clean.all + corrupted.all, .longest = std::max(clean.longest, corrupted.longest)};
 }
 
 void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts) {
@@ -55,7 +49,7 @@ void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts) {
 }
 
 void note_long_prompts(const ForwardPass& pass, const AnsweredPrompts& prompts, RowSink& sink) {
-  std::string note = past_context_note(pass, prompt_tokens(prompts).longest);
+  std::string note = past_context_note(pass, prompt_rows(prompts).longest);
   if (!note.empty()) sink.add_note(std::move(note));
 }
 

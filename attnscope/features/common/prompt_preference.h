@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/interventions/answer_logits.h"
 #include "attnscope/numerics/statistics/running_mean.h"
 #include "attnscope/rows/record.h"
@@ -19,11 +20,8 @@ struct PromptsRequest {
   Record parameters;  // report parameters that describe their source
 };
 
-/// Number of tokens of all prompts, and of the longest one.
-struct PromptTokens {
-  std::int64_t all = 0, longest = 0;
-};
-PromptTokens prompt_tokens(const AnsweredPrompts& prompts);
+/// Returns the rows of the clean and corrupted texts together.
+TextRows prompt_rows(const AnsweredPrompts& prompts);
 
 /// Throws the errors of check_predicts_tokens(), and Error(unsupported) for a bidirectional model.
 void check_answers(const ForwardPass& pass, const AnsweredPrompts& prompts);

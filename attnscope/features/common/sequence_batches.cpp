@@ -45,12 +45,6 @@ void add_facts_of_tokens(std::span<const TokenIds> sequences, Into& into) {
   add("texts", &TokenIds::texts);
 }
 
-std::int64_t longest_of(std::span<const TokenIds> sequences) {
-  std::int64_t longest = 0;
-  for (const TokenIds& ids : sequences) longest = std::max(longest, std::ssize(ids));
-  return longest;
-}
-
 BatchInputs inputs_of(const SequenceBatch& batch) {
   return {.tokens = batch.tokens,
           .media_inputs = batch.media_inputs,
@@ -60,18 +54,27 @@ BatchInputs inputs_of(const SequenceBatch& batch) {
 
 }  // namespace
 
+TextRows text_rows(std::span<const TokenIds> texts) {
+  TextRows out;
+  for (const TokenIds& ids : texts) {
+    out.all += std::ssize(ids);
+    out.longest = std::max(out.longest, std::ssize(ids));
+  }
+  return out;
+}
+
 std::int64_t sequences_at_once(std::int64_t tokens) {
   constexpr std::int64_t kRowsOfBatch = 512;
   return std::max<std::int64_t>(1, kRowsOfBatch / tokens);
 }
 
 std::int64_t rows_of(const Model& model, const BatchInputs& inputs) {
-  if (!inputs.tokens.empty()) return longest_of(inputs.tokens);
+  if (!inputs.tokens.empty()) return text_rows(inputs.tokens).longest;
   return inputs.media_inputs.empty() ? 0 : rows_of_media(model, inputs.media_inputs.front());
 }
 
 std::int64_t source_rows_of(const Model& model, const BatchInputs& inputs) {
-  if (!inputs.sources.empty()) return longest_of(inputs.sources);
+  if (!inputs.sources.empty()) return text_rows(inputs.sources).longest;
   const Model* encoder = model.sibling("encoder");
   if (inputs.tokens.empty() || inputs.media_inputs.empty() || encoder == nullptr) return 0;
   return rows_of_media(*encoder, inputs.media_inputs.front());

@@ -30,6 +30,12 @@ struct BatchInputs {
   std::span<const TokenIds> scored = {};
 };
 
+/// Number of tokens of all texts together, and of the longest one.
+struct TextRows {
+  std::int64_t all = 0, longest = 0;
+};
+TextRows text_rows(std::span<const TokenIds> texts);
+
 /// Number of rows of the longest sequence of a model, or of its source; 0 if it has none. Throws
 /// the errors of ForwardPass::length_of().
 std::int64_t rows_of(const Model& model, const BatchInputs& inputs);

@@ -8,17 +8,11 @@
 namespace attnscope {
 namespace {
 
-std::int64_t longest_length(std::span<const TokenIds> sequences) {
-  std::int64_t longest = 0;
-  for (const TokenIds& ids : sequences) longest = std::max(longest, std::ssize(ids));
-  return longest;
-}
-
 std::vector<std::string> notes_of(const ForwardPass& pass, std::int64_t longest,
                                   std::span<const TokenIds> sources) {
   std::vector<std::string> notes = {past_context_note(pass, longest)};
   if (pass.encoder() != nullptr) {
-    notes.push_back(past_context_note(*pass.encoder(), longest_length(sources)));
+    notes.push_back(past_context_note(*pass.encoder(), text_rows(sources).longest));
   }
   std::erase(notes, "");
   return notes;
@@ -42,7 +36,7 @@ std::string past_context_note(const ForwardPass& pass, std::int64_t tokens) {
 }
 
 std::vector<std::string> past_context_notes(const ForwardPass& pass, const BatchInputs& inputs) {
-  return notes_of(pass, longest_length(inputs.tokens), inputs.sources);
+  return notes_of(pass, text_rows(inputs.tokens).longest, inputs.sources);
 }
 
 void note_past_context(const ForwardPass& pass, const BatchInputs& inputs, RowSink& sink) {
@@ -52,7 +46,7 @@ void note_past_context(const ForwardPass& pass, const BatchInputs& inputs, RowSi
 void note_past_context(const ForwardPass& pass, const std::vector<TokenIds>& sequences,
                        const std::vector<TokenIds>& sources, RowSink& sink) {
   const std::int64_t not_run = sources.empty() ? 0 : 1;
-  for (std::string& note : notes_of(pass, longest_length(sequences) - not_run, sources)) {
+  for (std::string& note : notes_of(pass, text_rows(sequences).longest - not_run, sources)) {
     sink.add_note(std::move(note));
   }
 }

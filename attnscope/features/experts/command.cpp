@@ -37,7 +37,8 @@ void run_experts_command(const Arguments& arguments, const Session& session, Row
 Command experts_command() {
   std::vector<Exclusion> exclusions = joined_exclusions(text_exclusions(/*with_windows=*/true),
                                                         example_exclusions(/*with_windows=*/true));
-  for (const char* text : {"text", "text_file", "tokens", "token_file"}) {
+  for (const char* text :
+       {"text", "text_pair", "text_file", "tokens", "token_types", "token_file"}) {
     exclusions.push_back({text, {"experts", "energy"}, "reports routing on a text"});
   }
   return {

@@ -99,8 +99,9 @@ Command lens_command() {
   exclusions.push_back(prompts_exclusion({"token_file", "sequences", "length", "seed",
                                           "consecutive", "lines", "score_positions", "grid",
                                           "store", "target", "target_tokens", "target_file"}));
-  exclusions.push_back(label_exclusion(
-      {"prompts", "grid", "store", "score_positions", "target", "target_tokens", "target_file"}));
+  exclusions = joined_exclusions(std::move(exclusions),
+                                 label_exclusions({"prompts", "grid", "store", "score_positions",
+                                                   "target", "target_tokens", "target_file"}));
   exclusions.push_back({"grid",
                         {"token_file", "sequences", "length", "seed", "consecutive", "lines",
                          "score_positions", "store", "target_file"},

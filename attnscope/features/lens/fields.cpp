@@ -238,7 +238,9 @@ RowKind lens_label_rows() {
                          Nulls::whole),
                  measure("top_label", "share of texts", "top label",
                          "share of texts for which the state predicts the label as the most "
-                         "likely one"),
+                         "likely one; null for regression, multi-label classification and a "
+                         "single label",
+                         Nulls::whole),
                  {.name = "sequences",
                   .type = integer,
                   .meaning = "number of texts over which the means are taken",

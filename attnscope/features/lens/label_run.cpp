@@ -22,6 +22,18 @@ struct LabelState {
   RunningMean logit, probability, top;
 };
 
+/// The label logits decoded from a state. Norms act on single rows, so only the row that the head
+/// reads passes the final norm.
+Matrix<float> logits_of_state(const ForwardPass& pass, MatrixView<const float> stream,
+                              const TokenIds& ids, const Compute& compute) {
+  if (pass.label_head().pooling == LabelPooling::mean) {
+    return pass.label_logits(pass.finish(copied(stream), compute).view(), ids, compute);
+  }
+  const MatrixView<const float> row = stream.row_block(pass.label_row(ids), 1);
+  const Matrix<float> ended = pass.finish(copied(row), compute);
+  return pass.label_logits(ended.view(), TokenIds(1, -1), compute);
+}
+
 /// Adds the states of one text.
 void add_states(const ForwardPass& pass, const TokenIds& ids, std::int64_t label, bool middles,
                 std::vector<LabelState>& states, const Compute& compute) {
@@ -30,8 +42,7 @@ void add_states(const ForwardPass& pass, const TokenIds& ids, std::int64_t label
   const auto add = [&](const LensState& state, MatrixView<const float> stream) {
     if (next == states.size()) states.push_back({.state = state});
     LabelState& of_state = states[next++];
-    const Matrix<float> ended = pass.finish(copied(stream), compute);
-    const Matrix<float> logits = pass.label_logits(ended.view(), ids, compute);
+    const Matrix<float> logits = logits_of_state(pass, stream, ids, compute);
     const std::span<const float> all(logits.data(), static_cast<std::size_t>(logits.cols()));
     const auto at = static_cast<std::size_t>(label);
     const LabelProbability kind = label_probability(*pass.model().spec().labels, std::ssize(all));
@@ -39,7 +50,7 @@ void add_states(const ForwardPass& pass, const TokenIds& ids, std::int64_t label
     if (const auto probability = label_probabilities(kind, all, compute)[at]) {
       of_state.probability.add(*probability);
     }
-    of_state.top.add(std::ranges::max_element(all) - all.begin() == label ? 1.0 : 0.0);
+    if (const auto top = top_label(kind, all)) of_state.top.add(*top == label ? 1.0 : 0.0);
   };
   ForwardObserver observer;
   observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
@@ -69,14 +80,10 @@ void run_lens_labels(std::span<const Model> models, const LensLabelRequest& requ
     const std::vector<TokenIds>& texts = request.texts[index];
     check_inputs(pass, {.tokens = texts});
     note_past_context(pass, {.tokens = texts}, sink);
-    std::int64_t longest = 0, all = 0;
-    for (const TokenIds& ids : texts) {
-      longest = std::max(longest, std::ssize(ids));
-      all += std::ssize(ids);
-    }
+    const TextRows rows = text_rows(texts);
     items.push_back({.flops = static_cast<double>(forward_weights_bytes(models[index])) *
-                              static_cast<double>(all),
-                     .memory_bytes = run_bytes(models[index].spec(), /*sequences=*/1, longest),
+                              static_cast<double>(rows.all),
+                     .memory_bytes = run_bytes(models[index].spec(), /*sequences=*/1, rows.longest),
                      .run = [&, index, label](const Compute& compute) {
                        for (const TokenIds& ids : request.texts[index]) {
                          add_states(ready.pass(index), ids, label, request.middles, found[index],

@@ -314,7 +314,7 @@ void run_lens_prompts(std::span<const Model> models, const LensPromptsRequest& r
     const AnsweredPrompts& prompts = request.prompts.of_models[index];
     check_answers(ready.pass(index), prompts);
     note_long_prompts(ready.pass(index), prompts, sink);
-    const PromptTokens tokens = prompt_tokens(prompts);
+    const TextRows tokens = prompt_rows(prompts);
     items.push_back(
         {.flops = static_cast<double>(forward_weights_bytes(models[index])) *
                   static_cast<double>(tokens.all),

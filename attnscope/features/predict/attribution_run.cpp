@@ -49,12 +49,6 @@ AskedLogits asked_logits(const ForwardPass& pass, const Prompt& prompt, const As
   return out;
 }
 
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 /// Mean logit of the model before soft-capping, which the components must sum to.
 double centered_logit(const ForwardPass& pass, const AskedLogits& asked,
                       const Matrix<float>& states, const Compute& compute) {
@@ -83,6 +77,7 @@ double centered_label_logit(const ForwardPass& pass, const AskedLogits& asked,
                             const Matrix<float>& states, const Compute& compute) {
   // The only row is also the one that the head reads.
   const Matrix<float> logits = pass.label_logits(states.view(), TokenIds(1, -1), compute);
+  if (logits.cols() == 1) return static_cast<double>(logits(0, 0));  // see mean_output_row()
   double mean = 0;
   for (std::int64_t label = 0; label < logits.cols(); ++label) {
     mean += static_cast<double>(logits(0, label)) / static_cast<double>(logits.cols());
@@ -216,7 +211,7 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
                     {"layer", part.layer},
                     {"head", part.head},
                     {"component", part.component},
-                    {"direct_effect", mean_of(part.logits)}});
+                    {"direct_effect", mean_over_prompts(part.logits).mean}});
     }
   }
   sink.end();
@@ -296,7 +291,7 @@ void run_attribution_prompts(std::span<const Model> models, const PromptsRequest
     check_answers(ready.pass(index), prompts);
     note_long_prompts(ready.pass(index), prompts, sink);
     check_attributable(ready.pass(index));
-    const PromptTokens tokens = prompt_tokens(prompts);
+    const TextRows tokens = prompt_rows(prompts);
     items.push_back(
         {.flops = static_cast<double>(forward_weights_bytes(models[index])) *
                   static_cast<double>(tokens.all),

@@ -262,6 +262,12 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
     request.watcher = &watcher;
   }
   if (predict_labels(models)) {
+    if (request.generate) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = "generate",
+                   .problem = "requires a language model, but " + verbatim(models.front().name()) +
+                              " is a classifier"});
+    }
     return run_label_prediction(models, request, session.context, sink);
   }
   if (models.size() == 1) request.on_text = session.on_text;
@@ -280,7 +286,7 @@ Parameters predict_parameters() {
       {.name = "generate",
        .type = integer,
        .group = OptionGroup::mode,
-       .help = "generate up to N tokens after the text, by greedy decoding",
+       .help = "generate up to N tokens after the text with greedy decoding",
        .metavariable = "N",
        .least = 1,
        .most = kMaxPromptTokens},
@@ -298,7 +304,8 @@ Parameters predict_parameters() {
       {.name = "attribution",
        .type = flag,
        .group = OptionGroup::mode,
-       .help = "direct logit attribution of each component, to the logits of the next tokens"},
+       .help = "direct logit attribution: the effect of each component on the logits of the next "
+               "tokens"},
       {.name = "token",
        .type = text,
        .help = "with {attribution}: attribute the logit of this token (text or id) as the next "
@@ -309,7 +316,8 @@ Parameters predict_parameters() {
           "or number)"),
       {.name = "against",
        .type = text,
-       .help = "attribute the logit difference between {token} (or {label}) and this other one",
+       .help = "attribute the logit of {token} (or {label}) minus the logit of this token (or "
+               "label)",
        .metavariable = "TOKEN"},
       prompts_parameter("with {attribution}: attribute the logit difference between the correct "
                         "and the incorrect answer to prompts"),
@@ -321,7 +329,7 @@ Parameters predict_parameters() {
       {.name = "save",
        .type = file,
        .group = OptionGroup::output,
-       .help = "save tokens, attentions, hidden states and logits to this .safetensors file",
+       .help = "write tokens, attention maps, hidden states and logits to this .safetensors file",
        .metavariable = "FILE",
        .use = FileUse::written,
        .endings = {".safetensors"}}};
@@ -354,8 +362,8 @@ Command predict_command() {
                             media_parameters(), example_parameters(), predict_parameters(),
                             run_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
-          joined_exclusions(media_exclusions({"tokens", "perplexity", "stride", "target_file",
-                                              "lines", "score_positions"}),
+          joined_exclusions(media_exclusions({"tokens", "text_pair", "token_types", "perplexity",
+                                              "stride", "target_file", "lines", "score_positions"}),
                             joined_exclusions(text_exclusions(/*with_windows=*/false),
                                               example_exclusions(/*with_windows=*/false))),
           joined_exclusions(
@@ -363,7 +371,9 @@ Command predict_command() {
               {{"perplexity",
                 {"top", "generate", "save", "text_pair", "token_types"},
                 "measures the whole text"},
-               label_exclusion({"token", "prompts", "perplexity", "generate"}),
+               {"label",
+                {"token", "prompts", "perplexity", "generate"},
+                "analyzes the logit of a label"},
                prompts_exclusion({"token", "against", "image", "pixel_values", "audio", "features",
                                   "target", "target_tokens", "target_file"}),
                {"attribution",

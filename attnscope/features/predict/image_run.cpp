@@ -12,6 +12,7 @@
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/cost_estimates.h"
 #include "attnscope/forward/logits.h"
+#include "attnscope/model/config/label_config.h"
 #include "attnscope/tensor/decode.h"
 
 namespace attnscope {
@@ -22,20 +23,6 @@ struct ImageFindings {
   std::vector<Record> rows;
   std::vector<std::string> notes;
 };
-
-/// The class names by id (`id2label` in config.json). Empty unless every class has a name.
-std::vector<std::string> label_names(const ModelSpec& spec) {
-  const nlohmann::json config = parse_python_json(spec.text, spec.source);
-  const auto labels = config.find("id2label");
-  if (labels == config.end() || !labels->is_object()) return {};
-  std::vector<std::string> names;
-  for (std::size_t id = 0; id < labels->size(); ++id) {
-    const auto name = labels->find(std::to_string(id));
-    if (name == labels->end() || !name->is_string()) return {};
-    names.push_back(name->get<std::string>());
-  }
-  return names;
-}
 
 double unit_product(std::span<const float> a, std::span<const float> b) {
   double product = 0, of_a = 0, of_b = 0;
@@ -121,7 +108,9 @@ class ImageRun {
   }
 
   void add_labels(const std::vector<float>& logits) {
-    const std::vector<std::string> names = label_names(model_.spec());
+    const ModelSpec& spec = model_.spec();
+    const nlohmann::json config = parse_python_json(spec.text, spec.source);
+    const std::vector<std::string> names = label_names(ConfigReader(&config, spec.source));
     std::int64_t rank = 0;
     for (const TokenScore& score : top_tokens(logits, request_.top, compute_)) {
       const auto id = static_cast<std::size_t>(score.token);

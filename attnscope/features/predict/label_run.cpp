@@ -1,7 +1,6 @@
 #include "attnscope/features/predict/label_run.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
@@ -10,6 +9,7 @@
 #include "attnscope/features/common/cost_estimates.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/forward/label_probabilities.h"
+#include "attnscope/forward/logits.h"
 #include "attnscope/forward/weights/forward_weights.h"
 #include "attnscope/model/summary.h"
 
@@ -82,22 +82,16 @@ class LabelRun {
   }
 
   void add_labels(std::span<const float> logits, std::optional<std::int64_t> position) {
-    const auto labels = std::ssize(logits);
     const auto probabilities =
-        label_probabilities(label_probability(spec_, labels), logits, compute_);
-    std::vector<std::size_t> order(logits.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
-    order.resize(static_cast<std::size_t>(std::min(request_.top, labels)));
+        label_probabilities(label_probability(spec_, std::ssize(logits)), logits, compute_);
     std::int64_t rank = 0;
-    for (const std::size_t label : order) {
+    for (const TokenScore& score : top_tokens(logits, request_.top, compute_)) {
       new_row(position)
           .add("rank", ++rank)
-          .add("label_id", static_cast<std::int64_t>(label))
-          .add("text", label_name(spec_, static_cast<std::int64_t>(label)))
-          .add("logit", static_cast<double>(logits[label]))
-          .add("probability", probabilities[label]);
+          .add("label_id", score.token)
+          .add("text", label_name(spec_, score.token))
+          .add("logit", score.logit)
+          .add("probability", probabilities[static_cast<std::size_t>(score.token)]);
     }
   }
 
@@ -151,14 +145,15 @@ bool predict_labels(std::span<const Model> models) {
   const auto is_classifier = [](const Model& model) { return model.spec().labels.has_value(); };
   const auto count = std::count_if(models.begin(), models.end(), is_classifier);
   if (count == 0) return false;
-  const auto task = [](const Model& model) { return model.spec().labels->rules.front().task; };
+  const auto task = [](const Model& model) { return model.spec().labels->task; };
   const bool alike = count == std::ssize(models) &&
                      std::all_of(models.begin(), models.end(), [&](const Model& model) {
                        return task(model) == task(models.front());
                      });
   if (alike) return true;
   throw Error(ErrorKind::usage, {.parameter = "models",
-                                 .problem = "only some of these models are classifiers of one kind",
+                                 .problem = "expected language models only, or classifiers of one "
+                                            "kind only",
                                  .hint = "run the models separately"});
 }
 
@@ -167,16 +162,14 @@ void run_label_prediction(std::span<const Model> models, const PredictRequest& r
   std::vector<LabelFindings> found(models.size());
   std::vector<QueueItem> items;
   for (std::size_t index = 0; index < models.size(); ++index) {
-    std::int64_t longest = 0, all = 0;
-    for (const Prompt& prompt : request.prompts[index]) {
-      longest = std::max(longest, std::ssize(prompt.tokens));
-      all += std::ssize(prompt.tokens);
-    }
+    std::vector<TokenIds> texts;
+    for (const Prompt& prompt : request.prompts[index]) texts.push_back(prompt.tokens);
+    const TextRows rows = text_rows(texts);
     items.push_back(
-        {.flops =
-             static_cast<double>(forward_weights_bytes(models[index])) * static_cast<double>(all),
+        {.flops = static_cast<double>(forward_weights_bytes(models[index])) *
+                  static_cast<double>(rows.all),
          .memory_bytes = copied_weights_bytes(models[index], context.memory_bytes) +
-                         run_bytes(models[index].spec(), /*sequences=*/1, longest),
+                         run_bytes(models[index].spec(), /*sequences=*/1, rows.longest),
          .run = [&, index](const Compute& compute) {
            found[index] =
                LabelRun(models[index], request, context, compute).run(request.prompts[index]);
@@ -184,7 +177,7 @@ void run_label_prediction(std::span<const Model> models, const PredictRequest& r
   }
   run_queue(items, context, {}, {"model", "models"});
 
-  const LabelTask task = models.front().spec().labels->rules.front().task;
+  const LabelTask task = models.front().spec().labels->task;
   ReportHead head{.command = "predict", .parameters = {{"labels", name_of(task)}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
   head.parameters.add("top", request.top);

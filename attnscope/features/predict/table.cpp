@@ -191,21 +191,25 @@ std::string place_of_label(const Record& row, const Value::List& tokens) {
 void write_labels(const Report& report, const std::string& model, std::int64_t sequence,
                   const Value::List& tokens, const Style& style, std::ostream& out) {
   std::vector<std::vector<std::string>> lines = {
-      {"  " + style.dim(heading("text_label", "position")),
-       style.dim(heading("text_label", "rank")), style.dim(heading("text_label", "text")),
-       style.dim(heading("text_label", "logit")), style.dim(heading("text_label", "probability")),
-       ""}};
+      {style.dim(heading("text_label", "position")), style.dim(heading("text_label", "rank")),
+       style.dim(heading("text_label", "text")), style.dim(heading("text_label", "logit")),
+       style.dim(heading("text_label", "probability")), ""}};
   for (const Record& row : report.rows) {
     if (text_field(row, "model") != model || !is_of_text(row, sequence)) continue;
     const double probability = number_or_nan(row, "probability");
     const bool has_text = !row.find("text")->is_null();
-    lines.push_back({"  " + place_of_label(row, tokens), std::to_string(integer_field(row, "rank")),
+    lines.push_back({place_of_label(row, tokens), std::to_string(integer_field(row, "rank")),
                      has_text ? printable(text_field(row, "text")) : "-",
                      fmt::format("{:.4f}", number_or_nan(row, "logit")),
                      std::isnan(probability) ? "-" : fmt::format("{:.4f}", probability),
                      std::isnan(probability) ? "" : probability_bar(probability, style)});
   }
-  out << align(lines, /*left_columns=*/3);
+  const bool of_texts = text_field(report.parameters, "labels") == "sequence";
+  for (std::vector<std::string>& line : lines) {
+    if (of_texts) line.erase(line.begin());  // labels of a whole text have no position
+    line.front().insert(0, "  ");
+  }
+  out << align(lines, /*left_columns=*/of_texts ? 2 : 3);
 }
 
 }  // namespace

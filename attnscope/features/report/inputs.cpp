@@ -56,7 +56,7 @@ void check_has_input(const ReportModel& model) {
       both = "{audio} and {target}";
     } else if (model.arguments.given("text_file")) {
       both = "{text_file} and {target_file}";
-    } else if (!text_is_given(model.arguments)) {
+    } else if (!names_a_text(model.arguments)) {
       both = "{text} and {target}, or {text_file} and {target_file}";
     }
     throw Error(ErrorKind::usage,
@@ -89,20 +89,21 @@ std::optional<ReportModel> with_some_ids(const ReportModel& model) {
 
 }  // namespace
 
-bool text_is_given(const Arguments& report) {
-  constexpr std::string_view kTexts[] = {"text", "text_file", "tokens", "token_file"};
-  return std::any_of(std::begin(kTexts), std::end(kTexts),
-                     [&](std::string_view name) { return report.given(name); });
-}
-
 bool input_is_given(const Arguments& report, const Model& model) {
   const InputKind kind = input_kind(model);
-  return kind == InputKind::text ? text_is_given(report) : named_input(report) == kind;
+  return kind == InputKind::text ? names_a_text(report) : named_input(report) == kind;
 }
 
 void check_inputs(const Arguments& report, const Session& session,
                   const std::vector<Model>& models) {
-  if (text_is_given(report)) {
+  if (report.given("text_pair") && !report.given("text")) {
+    throw Error(ErrorKind::usage, {.parameter = "text_pair", .problem = "requires {text}"});
+  }
+  if (report.given("token_types") && !report.given("text") && !report.given("tokens")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "token_types", .problem = "requires {text} or {tokens}"});
+  }
+  if (names_a_text(report)) {
     const char* given = report.given("tokens") || report.given("token_file") ? "tokens" : "text";
     check_readers(models, InputKind::text, given);
   }
@@ -114,7 +115,7 @@ void check_inputs(const Arguments& report, const Session& session,
     throw Error(ErrorKind::usage, {.parameter = "target_file",
                                    .problem = "requires {text_file} with the source texts"});
   }
-  if (!text_is_given(report)) refuse_examples_without_text(report);
+  if (!names_a_text(report)) refuse_examples_without_text(report);
   ScorePositions(report, session);  // throws if a mask file cannot be read
   if (report.given("token_file")) TokenShard(report.text("token_file"));
   for (const char* name : {"text", "text_file", "plan_text"}) check_text_of(name, report, session);

@@ -19,8 +19,7 @@ inline constexpr std::array<std::string_view, 19> kInputParameters = {
     "target",     "target_tokens", "target_file", "image",          "pixel_values",
     "audio",      "features",      "lines",       "score_positions"};
 
-/// Whether a text is given, or with `model` the kind of input that the model takes.
-bool text_is_given(const Arguments& report);
+/// Whether the kind of input that the model takes is given.
 bool input_is_given(const Arguments& report, const Model& model);
 
 /// Throws Error if a text file cannot be read, or if no model takes the given kind of input.

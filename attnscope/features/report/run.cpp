@@ -133,7 +133,7 @@ void ReportRun::run_on_text(const ReportModel& model) {
   run.add_routing(file_);
   run.add_lens(file_);
   run.add_ablations(TextRun::Effort::cheap, file_);
-  if (text_is_given(model.arguments) && run.has_text_correlations()) {
+  if (names_a_text(model.arguments) && run.has_text_correlations()) {
     on_given_text_.emplace(model.model.name(), run.for_names());
   }
 }

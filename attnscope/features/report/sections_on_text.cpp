@@ -19,16 +19,6 @@
 
 namespace attnscope {
 
-namespace {
-
-std::int64_t longest_of(const std::vector<TokenIds>& sequences) {
-  std::int64_t longest = 0;
-  for (const TokenIds& ids : sequences) longest = std::max(longest, std::ssize(ids));
-  return longest;
-}
-
-}  // namespace
-
 SavedMapsRequest saved_maps_request(const ModelText& text) {
   const ReportModel& model = text.model;
   return {.sequences = text.tokens.of_model,
@@ -155,12 +145,12 @@ std::optional<Error> TextRun::add_ablations(Effort effort, ReportFile& file) con
   constexpr double kCheap = 2e12;  // FLOPs: a few seconds
   const ReportModel model = with_few_tokens();
   const auto windows = model.arguments.integer("sequences").value_or(1);
-  const std::int64_t length = longest_of(text_.tokens.of_model);
+  const std::int64_t length = text_rows(text_.tokens.of_model).longest;
   std::int64_t source = 0;
   if (has_target()) {
     const auto& sources =
         text_.tokens.sources;  // empty for the encoder, whose own text is the source
-    source = longest_of(sources.empty() ? text_.tokens.of_model : sources);
+    source = text_rows(sources.empty() ? text_.tokens.of_model : sources).longest;
   }
   const auto takes_long = [&](const char* parts) {
     return effort == Effort::cheap &&

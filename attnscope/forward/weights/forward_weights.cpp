@@ -194,42 +194,47 @@ class Reader : public TensorReader {
   /// Reads the head of a classifier, or why it cannot be read.
   void read_label_head(ForwardWeights& out) const {
     const LabelHeadSpec& labels = *spec_.labels;
-    const auto rule = std::find_if(labels.rules.begin(), labels.rules.end(), [&](const auto& one) {
-      return model_.checkpoint().find(one.weight) != nullptr;
-    });
-    if (rule == labels.rules.end()) {
-      out.no_labels = model_.find(labels.rules.front().weight).missing;
+    const auto choice =
+        std::find_if(labels.heads.begin(), labels.heads.end(), [&](const LabelHeadChoice& one) {
+          return model_.checkpoint().find(one.rule.weight) != nullptr;
+        });
+    if (choice == labels.heads.end()) {
+      out.no_labels = model_.find(labels.heads.front().rule.weight).missing;
       return;
     }
-    LabelHeadWeights head{.task = rule->task, .pooling = rule->pooling};
+    const LabelHeadRule& rule = choice->rule;
+    LabelHeadWeights head{.task = rule.task, .pooling = rule.pooling};
     const std::int64_t width =
         out.last_projection == nullptr ? spec_.dimensions.width : spec_.stream.embedding_width;
-    if (!rule->dense.empty()) {
-      const Site dense = model_.find(rule->dense);
+    if (!rule.dense.empty()) {
+      const std::string name = rule.dense_under_prefix ? model_.prefix() + rule.dense : rule.dense;
+      const Site dense = model_.find(name);
       out.no_labels = dense.missing;
       if (dense.tensor == nullptr) return;
-      head.dense = linear(rule->dense, width, width);
+      head.dense = linear(name, width, width);
+      head.activation = choice->activation;
     }
-    if (!rule->norm.empty()) {
-      const Site gain = model_.norm_gain(*labels.norm, std::nullopt, {width});
+    if (!rule.norm.empty()) {
+      const Site gain = model_.norm_gain(*choice->norm, std::nullopt, {width});
       out.no_labels = gain.missing;
       if (gain.tensor == nullptr) return;
-      head.norm = norm(labels.norm, std::nullopt, width);
+      head.norm = norm(choice->norm, std::nullopt, width);
     }
-    head.rows = table(rule->weight, width);
-    const bool spans = rule->task == LabelTask::span;
+    head.rows = table(rule.weight, width);
+    // Without labels, a classifier still has attention maps and hidden states.
+    const std::string rows = "'" + rule.weight + "' has " + counted(head.rows.rows, "row");
+    const bool spans = rule.task == LabelTask::span;
     if (head.rows.rows == 0 || (spans && head.rows.rows != 2)) {
-      refuse("'" + rule->weight + "' has " + counted(head.rows.rows, "row") + ", expected " +
-                 (spans ? "2: the first and the last token of an answer" : "one per label"),
-             std::nullopt);
+      out.no_labels = rows + ", expected " +
+                      (spans ? "2: the first and the last token of an answer" : "one per label");
+      return;
     }
     const std::size_t names = labels.names.size();
     if (!spans && names != 0 && static_cast<std::int64_t>(names) != head.rows.rows) {
-      refuse("'" + rule->weight + "' has " + counted(head.rows.rows, "row") +
-                 ", but id2label has " + counted(names, "label"),
-             std::nullopt);
+      out.no_labels = rows + ", but id2label has " + counted(names, "label");
+      return;
     }
-    head.weight = linear(rule->weight, head.rows.rows, width);
+    head.weight = linear(rule.weight, head.rows.rows, width);
     out.labels = std::move(head);
   }
 

@@ -214,6 +214,7 @@ struct LabelHeadWeights {
   LabelTask task = LabelTask::sequence;
   LabelPooling pooling = LabelPooling::first;
   SharedLinear dense;  // null: no such step
+  Activation activation = Activation::linear;
   OptionalNorm norm;
   SharedLinear weight;  // (labels, E); for spans, two rows: first and last token
   RowTable rows;        // the same matrix, read row by row

@@ -35,40 +35,17 @@ std::vector<LabelHeadRule> usual_label_heads() {
           {.task = LabelTask::span, .weight = "qa_outputs.weight"}};
 }
 
-/// The class names by id (`id2label`). Empty unless every class has a name.
-std::vector<std::string> names_of(const ConfigReader& config) {
-  const nlohmann::json* labels = config.find("id2label");
-  if (labels == nullptr || !labels->is_object()) return {};
-  std::vector<std::string> names;
-  for (std::size_t id = 0; id < labels->size(); ++id) {
-    const auto name = labels->find(std::to_string(id));
-    if (name == labels->end() || !name->is_string()) return {};
-    names.push_back(name->get<std::string>());
-  }
-  return names;
+/// The padding token. Files write -1 for none.
+std::optional<std::int64_t> padding_of(const ConfigReader& config) {
+  const nlohmann::json* id = config.find("pad_token_id");
+  if (id != nullptr && id->is_number_integer() && *id < 0) return std::nullopt;
+  return config.number({"pad_token_id"}, /*least=*/0);
 }
 
-}  // namespace
-
-std::optional<LabelHeadSpec> label_head_of(const Architecture& architecture,
-                                           const ConfigReader& config, std::string& unknown) {
-  const auto task = task_of(config);
-  if (!task) return std::nullopt;
-  std::vector<LabelHeadRule> all = architecture.label_heads;
-  if (all.empty() && architecture.stack.empty() && architecture.causal.fallback) {
-    all = usual_label_heads();
-  }
-  LabelHeadSpec out{.rules = {},
-                    .norm = std::nullopt,
-                    .names = names_of(config),
-                    .problem_type = config.text("problem_type"),
-                    .padding_token = config.number({"pad_token_id"}, /*least=*/0)};
-  for (LabelHeadRule& rule : all) {
-    if (rule.task == *task) out.rules.push_back(std::move(rule));
-  }
-  if (out.rules.empty()) return std::nullopt;
-  LabelHeadRule& rule = out.rules.front();
-  out.norm = norm_at(*architecture.norm, config, rule.norm);
+/// The head of this rule. `unknown`: receives why it cannot be run.
+LabelHeadChoice choice_of(LabelHeadRule rule, const Architecture& architecture,
+                          const ConfigReader& config, std::string& unknown) {
+  LabelHeadChoice out{.norm = norm_at(*architecture.norm, config, rule.norm)};
   std::string activation = config.text(rule.activation_key);
   if (activation.empty()) activation = rule.activation;
   if (!activation.empty()) {
@@ -81,6 +58,41 @@ std::optional<LabelHeadSpec> label_head_of(const Architecture& architecture,
   if (!pooling.empty() && pooling != "mean" && pooling != "cls") {
     unknown = "'" + rule.pooling_key + "': '" + printable(pooling) + "' is not known";
   }
+  out.rule = std::move(rule);
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> label_names(const ConfigReader& config) {
+  const nlohmann::json* labels = config.find("id2label");
+  if (labels == nullptr || !labels->is_object()) return {};
+  std::vector<std::string> names;
+  for (std::size_t id = 0; id < labels->size(); ++id) {
+    const auto name = labels->find(std::to_string(id));
+    if (name == labels->end() || !name->is_string()) return {};
+    names.push_back(name->get<std::string>());
+  }
+  return names;
+}
+
+std::optional<LabelHeadSpec> label_head_of(const Architecture& architecture,
+                                           const ConfigReader& config, std::string& unknown) {
+  const auto task = task_of(config);
+  if (!task) return std::nullopt;
+  std::vector<LabelHeadRule> all = architecture.label_heads;
+  if (all.empty() && architecture.stack.empty() && architecture.causal.fallback) {
+    all = usual_label_heads();
+  }
+  LabelHeadSpec out{.task = *task};
+  for (LabelHeadRule& rule : all) {
+    if (rule.task != *task) continue;
+    out.heads.push_back(choice_of(std::move(rule), architecture, config, unknown));
+  }
+  if (out.heads.empty()) return std::nullopt;
+  out.names = label_names(config);
+  out.problem_type = config.text("problem_type");
+  out.padding_token = padding_of(config);
   return out;
 }
 

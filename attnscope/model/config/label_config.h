@@ -3,11 +3,15 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "attnscope/model/config/config_reader.h"
 #include "attnscope/model/layer_spec.h"
 
 namespace attnscope {
+
+/// Returns the class names by id (`id2label`). Empty unless every class has a name.
+std::vector<std::string> label_names(const ConfigReader& config);
 
 /// Returns the head that the class in `architectures` has: ForSequenceClassification,
 /// ForTokenClassification or ForQuestionAnswering. Empty for other classes, and for families whose

@@ -16,6 +16,13 @@ Architecture big_bird() {
   architecture.biases = {{{query, key, value}, {"use_bias", true}}, {{output, up, down}}};
   architecture.embedding.times_sqrt_width = {"rescale_embeddings"};
   architecture.activation = "gelu_new";
+  // The head of BigBirdForQuestionAnswering has a layer of its own and is not described.
+  architecture.label_heads = {{.task = LabelTask::sequence,
+                               .weight = "classifier.out_proj.weight",
+                               .dense = "classifier.dense.weight",
+                               .activation = "gelu_new",
+                               .activation_key = "hidden_act"},
+                              {.task = LabelTask::token, .weight = "classifier.weight"}};
   Architecture full = architecture;
   full.conditions = {{"attention_type", {"\"original_full\""}}};
   architecture.longest =

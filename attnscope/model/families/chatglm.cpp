@@ -42,22 +42,17 @@ Architecture chatglm() {
   architecture.activation_key.clear();
   architecture.head.weight = {"transformer.output_layer.weight", "output_layer.weight"};
   architecture.buffers = {"*.rotary_pos_emb.inv_freq"};
-  const auto not_run_if = [&](ConfigCondition condition, const char* reason) {
-    Architecture own = architecture;
-    own.conditions = {std::move(condition)};
-    own.not_run = reason;
-    return own;
-  };
   architecture.layouts = {
       // ChatGLM2-6B-32K divides positions by rope_ratio; later models multiply the base by it.
-      not_run_if({"rope_ratio", {"16", "16.0"}},
+      not_run_if(architecture, {"rope_ratio", {"16", "16.0"}},
                  "'rope_ratio' is 16: models of the same format interpret it differently"),
-      not_run_if({"multi_query_attention", {"false"}},
+      not_run_if(architecture, {"multi_query_attention", {"false"}},
                  "'multi_query_attention' is false, which is not supported"),
-      not_run_if({"rmsnorm", {"false"}}, "'rmsnorm' is false, which is not supported"),
-      not_run_if({"post_layer_norm", {"false"}},
+      not_run_if(architecture, {"rmsnorm", {"false"}},
+                 "'rmsnorm' is false, which is not supported"),
+      not_run_if(architecture, {"post_layer_norm", {"false"}},
                  "'post_layer_norm' is false, which is not supported"),
-      not_run_if({"position_encoding_2d"},
+      not_run_if(architecture, {"position_encoding_2d"},
                  "ChatGLM 1 has two-dimensional positions, which is not supported")};
   return architecture;
 }

@@ -62,10 +62,11 @@ Architecture dbrx() {
   plain.experts = std::make_shared<MoeRule>(rule);
   rule.normalize = {"", true};
   architecture.experts = std::make_shared<MoeRule>(std::move(rule));
-  Architecture normalized = architecture, other = architecture;
+  Architecture normalized = architecture;
   normalized.conditions = {{kOrder, {"1", "1.0"}}};
-  other.conditions = {{kOrder}};
-  other.not_run = "'moe_normalize_expert_weights' is neither 1 nor null, which is not supported";
+  Architecture other =
+      not_run_if(architecture, {kOrder},
+                 "'moe_normalize_expert_weights' is neither 1 nor null, which is not supported");
   architecture.layouts = {std::move(plain), std::move(normalized), std::move(other)};
   return architecture;
 }

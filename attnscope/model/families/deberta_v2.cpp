@@ -54,10 +54,11 @@ Architecture deberta_v2() {
                        // The head of v3, regardless of `legacy` in its config.
                        .other_dense = "lm_predictions.lm_head.dense.weight",
                        .other_norm = "lm_predictions.lm_head.LayerNorm"};
-  LabelHeadRule& sequence = architecture.label_heads.front();
-  sequence.dense = "pooler.dense.weight";
-  sequence.activation = "gelu";
-  sequence.activation_key = "pooler_hidden_act";
+  architecture.label_heads.front() = {.task = LabelTask::sequence,
+                                      .weight = "classifier.weight",
+                                      .dense = "pooler.dense.weight",
+                                      .activation = "gelu",
+                                      .activation_key = "pooler_hidden_act"};
   architecture.head_marker = "*predictions.*";
   architecture.causal = {"", false};
   return architecture;
@@ -90,10 +91,9 @@ Architecture deberta() {
   rule.shared = {"", false};
   rule.query = attention + "pos_q_proj.weight";
   rule.key = attention + "pos_proj.weight";
-  Architecture talking = architecture;
-  talking.conditions = {{"talking_head", {"true"}}};
-  talking.not_run = "'talking_head' is true: heads are mixed, which is not supported";
-  architecture.layouts = {std::move(talking)};
+  architecture.layouts = {
+      not_run_if(architecture, {"talking_head", {"true"}},
+                 "'talking_head' is true: heads are mixed, which is not supported")};
   return architecture;
 }
 

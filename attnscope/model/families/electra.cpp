@@ -22,10 +22,10 @@ Architecture electra() {
                        .dense = "generator_predictions.dense.weight",
                        .norm = "generator_predictions.LayerNorm",
                        .activation = "gelu"};  // regardless of the MLP's activation
-  LabelHeadRule& sequence = architecture.label_heads.front();
-  sequence.weight = "classifier.out_proj.weight";
-  sequence.dense = "classifier.dense.weight";
-  sequence.activation = "gelu";
+  architecture.label_heads.front() = {.task = LabelTask::sequence,
+                                      .weight = "classifier.out_proj.weight",
+                                      .dense = "classifier.dense.weight",
+                                      .activation = "gelu"};
   architecture.others = {};
   architecture.head_marker = "generator_*";
   architecture.repeated = {};

@@ -27,12 +27,6 @@ Architecture rotary_roberta(const char* name, const char* class_family, const st
   return architecture;
 }
 
-Architecture not_run_if(Architecture architecture, ConfigCondition condition, const char* not_run) {
-  architecture.conditions = {std::move(condition)};
-  architecture.not_run = not_run;
-  return architecture;
-}
-
 }  // namespace
 
 Architecture gte() {
@@ -55,6 +49,12 @@ Architecture gte() {
   architecture.rope = RopeRule{.theta = 160000};
   architecture.head.bias = {"lm_head.decoder.bias"};
   architecture.head.norm = "lm_head.norm";
+  architecture.label_heads = {{.task = LabelTask::sequence,
+                               .weight = "classifier.weight",
+                               .dense = "pooler.dense.weight",
+                               .dense_under_prefix = true,
+                               .activation = "tanh"},
+                              {.task = LabelTask::token, .weight = "classifier.weight"}};
   architecture.repeated.clear();
   // Settings of the authors' code that published files do not use.
   Architecture rotary = architecture;

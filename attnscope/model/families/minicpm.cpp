@@ -11,12 +11,10 @@ Architecture minicpm() {
                               .by_depth = true,
                               .logits_width = {"dim_model_base", 1}};
   architecture.tied_by_default = true;
-  Architecture sparse = architecture, with_experts = architecture;
-  sparse.conditions = {{"sparse_config", {"{*"}}};
-  sparse.not_run = "'sparse_config' selects keys for each query, which is not supported";
-  with_experts.conditions = {{"num_experts"}};
-  with_experts.not_run = "MiniCPM with experts is not supported";
-  architecture.layouts = {std::move(sparse), std::move(with_experts)};
+  architecture.layouts = {
+      not_run_if(architecture, {"sparse_config", {"{*"}},
+                 "'sparse_config' selects keys for each query, which is not supported"),
+      not_run_if(architecture, {"num_experts"}, "MiniCPM with experts is not supported")};
   return architecture;
 }
 

@@ -20,9 +20,10 @@ Architecture roberta() {
                        .dense = "lm_head.dense.weight",
                        .norm = "lm_head.layer_norm",
                        .activation = "gelu"};  // regardless of the MLP's activation
-  LabelHeadRule& sequence = architecture.label_heads.front();
-  sequence.weight = "classifier.out_proj.weight";
-  sequence.dense = "classifier.dense.weight";
+  architecture.label_heads.front() = {.task = LabelTask::sequence,
+                                      .weight = "classifier.out_proj.weight",
+                                      .dense = "classifier.dense.weight",
+                                      .activation = "tanh"};
   architecture.head_marker = "lm_head.*";
   architecture.repeated = {{"lm_head.decoder.bias", "lm_head.bias"}};
   return architecture;

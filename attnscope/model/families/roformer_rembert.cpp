@@ -20,10 +20,14 @@ Architecture roformer() {
   architecture.rope = RopeRule{.theta_key = "", .neighbors = {"", true}};
   architecture.longest = LongestRule{.unit = {"max_position_embeddings", 1536}};
   architecture.buffers.push_back("*.embed_positions.weight");
-  Architecture rotates_values = architecture;
-  rotates_values.conditions = {{"rotary_value", {"true"}}};
-  rotates_values.not_run = "'rotary_value' is true: values are rotated, which is not supported";
-  architecture.layouts = {std::move(rotates_values)};
+  architecture.label_heads.front() = {.task = LabelTask::sequence,
+                                      .weight = "classifier.out_proj.weight",
+                                      .dense = "classifier.dense.weight",
+                                      .activation = "gelu",
+                                      .activation_key = "hidden_act"};
+  architecture.layouts = {
+      not_run_if(architecture, {"rotary_value", {"true"}},
+                 "'rotary_value' is true: values are rotated, which is not supported")};
   return architecture;
 }
 

@@ -213,6 +213,8 @@ TEST(CliPredict, RejectsWhatCannotBeRun) {
   expect_refusal(gpt2 + Words{"--text-file", broken}, 4, {broken + ": is not UTF-8 at byte 6"});
   expect_refusal(gpt2 + Words{"--text", "To \xff"}, 4, {"--text: is not UTF-8 at byte 3"});
   expect_refusal(gpt2 + Words{"--tokens", "1,x"}, 2, {"'x' is not a token id"});
+  expect_refusal(gpt2 + Words{"--tokens", "1,2", "--token-types", "0,x"}, 2,
+                 {"'x' is not a token type", "0,0,1,1"});
   expect_refusal(gpt2 + Words{"--tokens", "1,1024"}, 2, {"token id 1024", "0 to 1023"});
   std::string many = "1";
   for (int at = 0; at < 256; ++at) many += ",1";

@@ -61,5 +61,12 @@ TEST(ImagePrediction, ScoresEqualTransformers) {
   }
 }
 
+TEST(PredictImage, RefusesOptionsOfTexts) {
+  for (const Words& option : {Words{"--text-pair", "a"}, Words{"--token-types", "0,1"}}) {
+    expect_refusal(Words{"predict", data_path("stacks/vit"), "--image", "x.png"} + option, 2,
+                   {"--image", option.front()});
+  }
+}
+
 }  // namespace
 }  // namespace attnscope

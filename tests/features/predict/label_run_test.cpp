@@ -109,6 +109,20 @@ TEST(PredictLabels, OfSeveralTexts) {
   EXPECT_TRUE(contains(output_of(run), "positive"));
 }
 
+TEST(PredictLabels, TableOfTextsHasNoPositions) {
+  EXPECT_FALSE(
+      contains(output_of({"predict", labels_model("bert"), "--tokens", "2,7,3"}), "position"));
+  EXPECT_TRUE(contains(output_of({"predict", labels_model("bert-tokens"), "--tokens", "2,7,3"}),
+                       "position"));
+}
+
+TEST(PredictLabels, UnknownTokensOfAllTextsAreReported) {
+  const Words known = {"predict", labels_model("bert"), "--text", "king"};
+  EXPECT_FALSE(contains(run_attnscope(known).err, "unknown"));
+  EXPECT_TRUE(contains(run_attnscope(known + Words{"--text", "zz zz zz zz zz zz zz zz"}).err,
+                       "8 of 13 tokens are unknown"));
+}
+
 TEST(PredictLabels, AreSaved) {
   const TempFolder folder;
   const std::string file = (folder.path() / "run.safetensors").string();
@@ -139,7 +153,10 @@ TEST(PredictLabels, AreNotTokens) {
            {"run the models separately"}},
           {"a label without attribution",
            {"predict", model, "--tokens", "2,7", "--label", "neutral"},
-           {"--label", "requires --attribution"}}});
+           {"--label", "requires --attribution"}},
+          {"generation",
+           {"predict", model, "--tokens", "2,7", "--generate", "3"},
+           {"--generate", "requires a language model", "is a classifier"}}});
 }
 
 }  // namespace

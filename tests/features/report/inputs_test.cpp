@@ -87,6 +87,13 @@ TEST(CliReportInput, GivesEachTowerItsOwnInput) {
   EXPECT_EQ(of_model(page, "pictures", "clip:vision").size(), 1u);
 }
 
+TEST(CliReportInput, RefusesASecondTextWithoutAFirst) {
+  const Words report = {"report", data_path("classifiers/bert"), "--out", "x.html"};
+  expect_refusal(report + Words{"--text-pair", "a"}, 2, {"--text-pair: requires --text"});
+  expect_refusal(report + Words{"--token-types", "0,1"}, 2,
+                 {"--token-types: requires --text or --tokens"});
+}
+
 TEST(CliReportInput, ShowsAudioInFrames) {
   const TempFolder folder;
   std::string notes;

@@ -330,6 +330,46 @@ TEST(LayerConfig, NullIsNotANumberAndNotTrue) {
   EXPECT_EQ(spec_of("llama", {{"hidden_act", nullptr}}).layers[0].activation, Activation::silu);
 }
 
+// Source: transformers, models/longformer/modeling_longformer.py, `global_attention_mask`.
+TEST(LayerConfig, LongformerClassesWithGlobalAttentionAreNotRun) {
+  for (const char* ending :
+       {"ForSequenceClassification", "ForQuestionAnswering", "ForMultipleChoice"}) {
+    const json classes = {std::string("Longformer") + ending};
+    const ModelSpec spec = spec_of("longformer", {{"architectures", classes}});
+    EXPECT_TRUE(spec.not_run.find("global attention") != std::string::npos) << ending;
+    EXPECT_FALSE(spec.labels) << ending;
+  }
+  const json tokens = {"LongformerForTokenClassification"}, body = {"LongformerModel"};
+  EXPECT_EQ(spec_of("longformer", {{"architectures", body}}).not_run, "");
+  const ModelSpec spec = spec_of("longformer", {{"architectures", tokens}});
+  EXPECT_EQ(spec.not_run, "");
+  ASSERT_TRUE(spec.labels);
+  EXPECT_EQ(spec.labels->task, LabelTask::token);
+}
+
+TEST(LayerConfig, ReadsTheHeadsOfClassifiers) {
+  const auto labels_of = [](const char* type, const char* name, json changes = {}) {
+    changes["architectures"] = {name};
+    return spec_of(type, changes).labels;
+  };
+  const auto llama = labels_of("llama", "LlamaForSequenceClassification", {{"pad_token_id", -1}});
+  ASSERT_TRUE(llama);
+  EXPECT_FALSE(llama->padding_token);
+  EXPECT_EQ(
+      labels_of("llama", "LlamaForSequenceClassification", {{"pad_token_id", 0}})->padding_token,
+      0);
+  const auto modern = labels_of("modernbert", "ModernBertForTokenClassification",
+                                {{"classifier_activation", "relu"}});
+  ASSERT_TRUE(modern);
+  for (const LabelHeadChoice& head : modern->heads) {
+    EXPECT_EQ(head.activation, Activation::relu);
+    EXPECT_TRUE(head.norm);
+  }
+  EXPECT_EQ(labels_of("llama", "LlamaForTokenClassification")->heads.size(), 2u);
+  EXPECT_FALSE(labels_of("big_bird", "BigBirdForQuestionAnswering"));
+  EXPECT_FALSE(labels_of("gte", "GteForQuestionAnswering"));
+}
+
 TEST(LayerConfig, UnknownValuesOnlyPreventTheForwardPass) {
   const ModelSpec act = spec_of("llama", {{"hidden_act", "snake\n"}});
   EXPECT_EQ(act.not_run, "activation 'snake\\x0a' is not known");

@@ -7,6 +7,7 @@
 #include "attnscope/base/text.h"
 #include "attnscope/features/common/calibration/calibration.h"
 #include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/forward/perplexity.h"
@@ -180,9 +181,8 @@ std::uint64_t run_bytes_of(const Model& model, const TextWindows& text) {
   constexpr std::uint64_t kProgram = 48 << 20, kMostLogits = 64 << 20;  // see rows_of_logits()
   std::uint64_t most = 0;
   for (const TextWindows& batch : batches_of(text)) {
-    std::int64_t longest = 0, source = 0;
-    for (const TokenIds& window : batch.windows) longest = std::max(longest, std::ssize(window));
-    for (const TokenIds& window : batch.sources) source = std::max(source, std::ssize(window));
+    const std::int64_t longest = text_rows(batch.windows).longest;
+    const std::int64_t source = text_rows(batch.sources).longest;
     const std::int64_t sequences = std::ssize(batch.windows);
     const std::uint64_t logits =
         static_cast<std::uint64_t>(sequences * longest *

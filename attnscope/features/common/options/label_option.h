@@ -15,14 +15,16 @@ namespace attnscope {
 
 Parameter label_parameter(std::string help);
 
-/// The options that `label` excludes, because they need logits over tokens.
-Exclusion label_exclusion(std::vector<std::string> others);
+/// The options that `label` excludes: `others`, which need logits over tokens, and those of
+/// windows.
+std::vector<Exclusion> label_exclusions(std::vector<std::string> others);
 
 /// Throws Error(usage) about `parameter` unless all models label whole texts.
 void check_labels_texts(std::span<const Model> models, const std::string& parameter);
 
-/// The texts of each model. `parameters`: receives the report parameters that describe their
-/// source. Notes go to `sink`.
+/// The texts of each model, with special tokens: each text, the lines of a file with `lines`, or a
+/// whole file. `parameters`: receives the report parameters that describe their source. Notes go to
+/// `sink`. Throws Error(usage) if a line or a file is longer than the model's context.
 std::vector<std::vector<TokenIds>> label_texts(const Arguments& arguments, const Session& session,
                                                const std::vector<Model>& models, Record& parameters,
                                                RowSink& sink);

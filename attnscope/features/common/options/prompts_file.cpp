@@ -140,7 +140,7 @@ Parameter prompts_parameter(const std::string& help, OptionGroup group) {
   return {.name = "prompts",
           .type = ParameterType::file,
           .group = group,
-          .help = help + ": a JSON Lines file with the keys clean, corrupted, correct, incorrect",
+          .help = help + ". FILE: JSON Lines with the keys clean, corrupted, correct, incorrect",
           .metavariable = "FILE"};
 }
 
@@ -190,7 +190,7 @@ PromptsRequest prompts_request(const Arguments& arguments, const Session& sessio
   for (const Model& model : models) {
     AnsweredPrompts& prompts = request.of_models.emplace_back(prompts_of(
         lines, PromptTokenizer(model, !arguments.flag("no_special_tokens"), file), file));
-    const PromptTokens tokens = prompt_tokens(prompts);
+    const TextRows tokens = prompt_rows(prompts);
     check_token_count(std::ssize(prompts.clean), tokens.longest);
   }
   return request;

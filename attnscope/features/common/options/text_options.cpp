@@ -27,7 +27,14 @@ bool adds_special_tokens(const Arguments& arguments) {
   return !arguments.flag("no_special_tokens");
 }
 
-std::string unknown_note(const Model& model, const UnknownTokens& unknown) {
+std::string unknown_note(const Model& model, const Tokenizer& tokenizer,
+                         std::span<const TokenIds> texts) {
+  UnknownTokens unknown;
+  for (const TokenIds& ids : texts) {
+    const UnknownTokens of_text = unknown_tokens(tokenizer, ids);
+    unknown.unknown += of_text.unknown;
+    unknown.all += of_text.all;
+  }
   if (!unknown.are_most()) return "";
   return verbatim(model.name()) + ": " + unknown.text() +
          " are unknown to its tokenizer, so the results mostly describe the unknown token, not the "
@@ -41,9 +48,12 @@ TokenIds parse_ids(const Arguments& arguments, const std::string& parameter) {
     const char* end = part.data() + part.size();
     const auto [stop, error] = std::from_chars(part.data(), end, id);
     if (error != std::errc() || stop != end || id < 0) {
-      throw Error(ErrorKind::usage, {.parameter = parameter,
-                                     .problem = "'" + verbatim(part) + "' is not a token id",
-                                     .hint = "for example: 464,3290"});
+      const bool of_types = parameter == "token_types";
+      throw Error(
+          ErrorKind::usage,
+          {.parameter = parameter,
+           .problem = "'" + verbatim(part) + "' is not a token " + (of_types ? "type" : "id"),
+           .hint = of_types ? "for example: 0,0,1,1" : "for example: 464,3290"});
     }
     ids.push_back(id);
   }
@@ -170,8 +180,8 @@ Parameters text_parameters() {
           {.name = "token_types",
            .type = text,
            .group = OptionGroup::input,
-           .help = "token type of each token, e.g. 0,0,1, instead of those of the tokenizer",
-           .metavariable = "IDS"},
+           .help = "token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer",
+           .metavariable = "TYPES"},
           {.name = "no_special_tokens",
            .type = flag,
            .group = OptionGroup::input,
@@ -254,6 +264,7 @@ TokenizedText tokenized_texts(const Arguments& arguments, const Session& session
   }
   std::vector<TokenIds> all =
       encoded_texts(arguments, session, model, out.tokenizer ? &*out.tokenizer : nullptr);
+  if (!given_ids) out.unknown_note = unknown_note(model, *out.tokenizer, all);
   out.tokens = std::move(all.front());
   out.more_texts.assign(std::make_move_iterator(all.begin() + 1),
                         std::make_move_iterator(all.end()));
@@ -262,7 +273,6 @@ TokenizedText tokenized_texts(const Arguments& arguments, const Session& session
     return out;
   }
   out.source = arguments.given("text") ? "text" : file_name_of(arguments.text("text_file"));
-  out.unknown_note = unknown_note(model, unknown_tokens(*out.tokenizer, out.tokens));
   return out;
 }
 

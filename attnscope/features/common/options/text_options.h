@@ -61,8 +61,9 @@ struct TokenizedText {
   std::string unknown_note = {};          // see unknown_note(); usually empty
 };
 
-/// A note if most tokens of a text are unknown to the tokenizer, else empty.
-std::string unknown_note(const Model& model, const UnknownTokens& unknown);
+/// A note if most tokens of all texts together are unknown to the tokenizer, else empty.
+std::string unknown_note(const Model& model, const Tokenizer& tokenizer,
+                         std::span<const TokenIds> texts);
 
 /// Whether special tokens are added to a text.
 bool adds_special_tokens(const Arguments& arguments);

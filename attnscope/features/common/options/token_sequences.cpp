@@ -7,6 +7,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/features/common/options/example_options.h"
+#include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/inputs/text/token_shard.h"
 #include "attnscope/inputs/text/token_windows.h"
 
@@ -16,15 +17,6 @@ namespace {
 using enum ParameterType;
 
 constexpr std::int64_t kMaxSequences = 1'000'000;
-
-/// Texts that are not split into windows are one sequence each.
-TokenSequences whole_texts(std::vector<TokenIds> texts, const char* source) {
-  std::int64_t longest = 0;
-  for (const TokenIds& ids : texts) longest = std::max(longest, std::ssize(ids));
-  Record parameters = {
-      {"source", source}, {"sequences", std::ssize(texts)}, {"length", longest}, {"seed", Value()}};
-  return {.of_model = std::move(texts), .parameters = std::move(parameters)};
-}
 
 /// The maximum number of tokens of a text, limited by the context and the position embeddings.
 std::int64_t longest_text_of(const Session& session, const Model& model) {
@@ -105,6 +97,14 @@ void check_token_count(std::int64_t sequences, std::int64_t length) {
                           std::to_string(kMaxTokens) + " tokens"});
 }
 
+TokenSequences whole_texts(std::vector<TokenIds> texts, const std::string& source) {
+  Record parameters = {{"source", source},
+                       {"sequences", std::ssize(texts)},
+                       {"length", text_rows(texts).longest},
+                       {"seed", Value()}};
+  return {.of_model = std::move(texts), .parameters = std::move(parameters)};
+}
+
 TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokenizer) {
   TokenSequences out = whole_texts({std::move(ids)}, "text");
   out.tokenizer = std::move(tokenizer);
@@ -112,17 +112,6 @@ TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokeniz
 }
 
 namespace {
-
-std::string unknown_note(const Model& model, const Tokenizer& tokenizer,
-                         const std::vector<TokenIds>& windows) {
-  UnknownTokens unknown;
-  for (const TokenIds& window : windows) {
-    const UnknownTokens of_window = unknown_tokens(tokenizer, window);
-    unknown.unknown += of_window.unknown;
-    unknown.all += of_window.all;
-  }
-  return unknown_note(model, unknown);
-}
 
 /// The default number of examples: as many as have the tokens of the default windows, because short
 /// examples have few tokens each. `mean`: mean number of tokens per example.
@@ -196,13 +185,11 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
   check_scored(found.scored, model.spec().causal);
   out.of_model = std::move(found.windows);
   out.scored = std::move(found.scored);
-  std::int64_t longest = 0;
-  for (const TokenIds& window : out.of_model) longest = std::max(longest, std::ssize(window));
   const char* source = arguments.given("text") ? "text" : "tokens";
   out.parameters = {
       {"source", whole ? source : file_name_of(file)},
       {"sequences", std::ssize(out.of_model)},
-      {"length", longest},
+      {"length", text_rows(out.of_model).longest},
       {"seed", request.sample ? Value(static_cast<std::int64_t>(*request.sample)) : Value()}};
   if (lines) out.parameters.add("lines", true);
   positions.add_to(out.parameters);

@@ -42,6 +42,8 @@ struct TokenSequences {
   ScoredTokens scored = {};
 };
 
+/// Texts that are not split into windows: one sequence each. `source`: for the report.
+TokenSequences whole_texts(std::vector<TokenIds> texts, const std::string& source);
 /// The single sequence of a text that is not split into windows.
 TokenSequences whole_text(TokenIds ids, std::shared_ptr<const Tokenizer> tokenizer);
 

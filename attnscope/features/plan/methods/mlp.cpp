@@ -23,9 +23,9 @@ std::string why_not_mlp(const Model& model) {
   if (spec.dimensions.layer_groups > 0) return "all layers share one set of weights";
   const ConfigKeys& keys = spec.architecture.keys;
   if (keys.mlp_width.name.empty()) return "config.json has no key for the MLP size";
-  if (keys.mlp_divisor != 1) return "config.json has a multiple of the MLP size";
+  if (keys.mlp_divisor != 1) return "config.json stores a multiple of the MLP size";
   if (!keys.mlp_adjusted.enabled.name.empty())
-    return "transformers rounds the MLP size of this architecture";
+    return "transformers computes the MLP size from config.json and rounds it";
   return "";
 }
 
