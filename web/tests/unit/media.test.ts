@@ -38,6 +38,20 @@ describe("pairs of texts", () => {
     expect(facts.map(({ label }) => label)).toEqual(["A → B", "B → A"]);
   });
 
+  test("the uniform baseline is a range if layers differ, as with a sliding window", () => {
+    const rows = heads_of(kModel).map((each) =>
+      attention_row("small", each, { ...pair, uniform_a_to_b: each.layer === 0 ? 0.4 : 0.1, uniform_b_to_a: 0.3 }),
+    );
+    const report = report_of({
+      texts: [{ model: "small", tokens: tokens("a", "b") }],
+      reports: [analysis_of("attention", rows, { length: 2, energy: 0.9 })],
+    });
+    const reading = reading_of(report, { l: "0", h: "1" });
+    const charts = text_heatmaps(reading, attention_choice(reading));
+    expect(charts.find(({ name }) => name === "attention-a-to-b")!.note).toContain("Uniform: 10% to 40%, depending on the layer");
+    expect(charts.find(({ name }) => name === "attention-b-to-a")!.note).toMatch(/Uniform: 30%\.$/);
+  });
+
   test("other texts have none", () => {
     expect(charts_with({}).charts.some(({ name }) => name.startsWith("attention-a-to"))).toBe(false);
   });

@@ -1,6 +1,6 @@
 // Heatmaps of attention measures over all heads.
 import type { HeatmapChart } from "../../chart/heatmap";
-import { format_number } from "../../chart/number_format";
+import { format_number, type Format } from "../../chart/number_format";
 import { rows_of } from "../../data/report";
 import type { AttentionHeadRow } from "../../data/report_file";
 import type { InductionRow } from "../../data/generated_rows";
@@ -9,6 +9,17 @@ import type { Reading } from "../../shaping/reading";
 import { text_facts } from "../../shaping/texts";
 import { axes_of, kOfText } from "./axes";
 import { part_of, type AttentionChoice } from "./charts";
+
+/** The smallest and the largest value of uniform attention. It differs between layers if some have a sliding window. */
+function uniform_range(values: readonly (number | null | undefined)[]): [number, number] {
+  const known = values.filter((value): value is number => value != null);
+  return known.length === 0 ? [0, 0] : [Math.min(...known), Math.max(...known)];
+}
+
+function range_text([least, most]: [number, number], format: Format): string {
+  const [from, to] = [format_number(least, format), format_number(most, format)];
+  return from === to ? from : `${from} to ${to}, depending on the layer`;
+}
 
 /** One heatmap per measure on the text, and on repeated tokens if they were measured. */
 export function text_heatmaps(reading: Reading, choice: AttentionChoice): HeatmapChart[] {
@@ -97,15 +108,15 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
     },
   ];
   // Cross-attention: how a head aligns the two texts, with the uniform baseline.
-  const uniform = [...rows.values()].map((row) => row.uniform_diagonality).find((value) => value != null) ?? 0;
+  const uniform = uniform_range([...rows.values()].map((row) => row.uniform_diagonality));
   figures.push(
     {
       id: part_of(choice),
       name: "attention-diagonality",
       title: "Diagonality",
-      note: `1: all attention on the diagonal from the first to the last tokens. Uniform: ${format_number(uniform, ".2f")}.`,
+      note: `1: all attention on the diagonal from the first to the last tokens. Uniform: ${range_text(uniform, ".2f")}.`,
       format: "share",
-      scale: (values) => ({ kind: "sequential", domain: [Math.min(uniform, ...values), 1], format: ".2f" }),
+      scale: (values) => ({ kind: "sequential", domain: [Math.min(uniform[0], ...values), 1], format: ".2f" }),
       value: on_text((row) => row.diagonality),
     },
     {
@@ -120,7 +131,7 @@ export function text_heatmaps(reading: Reading, choice: AttentionChoice): Heatma
   );
   // Pairs of texts: attention from one text to the other one, with the uniform baseline.
   const baseline = (read: (row: AttentionHeadRow) => number | null | undefined) =>
-    format_number([...rows.values()].map(read).find((value) => value != null) ?? 0, "percent");
+    range_text(uniform_range([...rows.values()].map(read)), "percent");
   figures.push(
     {
       ...share,
