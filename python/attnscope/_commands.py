@@ -97,7 +97,7 @@ def spectrum(
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
-    token_types: Ids | None = None,
+    token_types: str | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
@@ -134,7 +134,7 @@ def spectrum(
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+    - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
@@ -378,7 +378,7 @@ def experts(
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
-    token_types: Ids | None = None,
+    token_types: str | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
@@ -409,7 +409,7 @@ def experts(
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+    - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
@@ -593,7 +593,7 @@ def circuits(
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
-    token_types: Ids | None = None,
+    token_types: str | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
@@ -630,7 +630,7 @@ def circuits(
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+    - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
@@ -708,7 +708,7 @@ def attention(
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
-    token_types: Ids | None = None,
+    token_types: str | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
@@ -754,7 +754,7 @@ def attention(
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+    - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -941,7 +941,7 @@ def predict(
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
-    token_types: Ids | None = None,
+    token_types: str | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
@@ -979,7 +979,7 @@ def predict(
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+    - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -994,20 +994,21 @@ def predict(
       last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
       boolean .npy. (default: all)
     - top: number of most likely tokens (default: 5)
-    - generate: generate up to N tokens after the text, by greedy decoding
+    - generate: generate up to N tokens after the text with greedy decoding
     - perplexity: measure perplexity on the text, in windows of the context length
     - stride: tokens between window starts; if windows overlap, only new tokens count (default: the
       context length)
-    - attribution: direct logit attribution of each component, to the logits of the next tokens
+    - attribution: direct logit attribution: the effect of each component on the logits of the next
+      tokens
     - token: with attribution: attribute the logit of this token (text or id) as the next token
       after the text
     - label: with attribution, for classifiers: attribute the logit of this label (name or number)
-    - against: attribute the logit difference between token (or label) and this other one
+    - against: attribute the logit of token (or label) minus the logit of this token (or label)
     - prompts: with attribution: attribute the logit difference between the correct and the
-      incorrect answer to prompts: a JSON Lines file with the keys clean, corrupted, correct,
+      incorrect answer to prompts. FILE: JSON Lines with the keys clean, corrupted, correct,
       incorrect
     - target_file: with perplexity: target texts, one per line of text_file
-    - save: save tokens, attentions, hidden states and logits to this .safetensors file
+    - save: write tokens, attention maps, hidden states and logits to this .safetensors file
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
@@ -1083,7 +1084,7 @@ def lens(
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
-    token_types: Ids | None = None,
+    token_types: str | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
@@ -1119,7 +1120,7 @@ def lens(
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+    - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -1141,7 +1142,7 @@ def lens(
     - top: with grid: number of most likely tokens to list (default: 1)
     - label: classifiers: report the logit and probability of this label (name or number) at each
       state
-    - prompts: report how much each state prefers the correct answer to prompts: a JSON Lines file
+    - prompts: report how much each state prefers the correct answer to prompts. FILE: JSON Lines
       with the keys clean, corrupted, correct, incorrect
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
@@ -1202,7 +1203,8 @@ def lens(
       regression
     - label_probability_error: standard error of label_probability over texts; null for one text and
       for regression
-    - top_label: share of texts for which the state predicts the label as the most likely one
+    - top_label: share of texts for which the state predicts the label as the most likely one; null
+      for regression, multi-label classification and a single label
     - sequences: number of texts over which the means are taken
     """
     return run("lens", locals())
@@ -1218,7 +1220,7 @@ def ablate(
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
-    token_types: Ids | None = None,
+    token_types: str | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
@@ -1256,7 +1258,7 @@ def ablate(
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+    - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -1283,7 +1285,7 @@ def ablate(
     - label: classifiers: measure how ablating each component changes the logit of this label (name
       or number)
     - prompts: activation patching: measure how each component changes the logit difference of clean
-      and corrupted prompts: a JSON Lines file with the keys clean, corrupted, correct, incorrect
+      and corrupted prompts. FILE: JSON Lines with the keys clean, corrupted, correct, incorrect
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
@@ -1357,7 +1359,8 @@ def ablate(
       by zeros (zero)
     - label_logit_change: change of the label's logit when the component is ablated, mean over texts
     - label_logit_change_error: standard error of label_logit_change over texts. Null for one text.
-    - top_label_changed: share of texts whose most likely label changes
+    - top_label_changed: share of texts whose most likely label changes. Null for regression, multi-
+      label classification and a single label.
     - label_logit: logit of the label in the unmodified model, mean over texts
     - sequences: number of texts over which the means are taken
     """
@@ -1383,7 +1386,7 @@ def directions(
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
-    token_types: Ids | None = None,
+    token_types: str | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
     sequences: int | None = None,
@@ -1420,7 +1423,7 @@ def directions(
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+    - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
@@ -1683,7 +1686,7 @@ def report(
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Ids | None = None,
-    token_types: Ids | None = None,
+    token_types: str | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
     target_tokens: Ids | None = None,
@@ -1721,7 +1724,7 @@ def report(
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-    - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+    - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -1811,7 +1814,7 @@ class ModelCommands:
         text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
-        token_types: Ids | None = None,
+        token_types: str | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
@@ -1845,7 +1848,7 @@ class ModelCommands:
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+        - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 100, or all if there are
@@ -1959,7 +1962,7 @@ class ModelCommands:
         text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
-        token_types: Ids | None = None,
+        token_types: str | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
@@ -1985,7 +1988,7 @@ class ModelCommands:
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+        - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 100, or all if there are
@@ -2048,7 +2051,7 @@ class ModelCommands:
         text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
-        token_types: Ids | None = None,
+        token_types: str | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
@@ -2081,7 +2084,7 @@ class ModelCommands:
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+        - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 100, or all if there are
@@ -2110,7 +2113,7 @@ class ModelCommands:
         text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
-        token_types: Ids | None = None,
+        token_types: str | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
@@ -2148,7 +2151,7 @@ class ModelCommands:
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+        - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -2200,7 +2203,7 @@ class ModelCommands:
         text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
-        token_types: Ids | None = None,
+        token_types: str | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
@@ -2233,7 +2236,7 @@ class ModelCommands:
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+        - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -2248,21 +2251,22 @@ class ModelCommands:
           means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
           example, or a boolean .npy. (default: all)
         - top: number of most likely tokens (default: 5)
-        - generate: generate up to N tokens after the text, by greedy decoding
+        - generate: generate up to N tokens after the text with greedy decoding
         - perplexity: measure perplexity on the text, in windows of the context length
         - stride: tokens between window starts; if windows overlap, only new tokens count (default:
           the context length)
-        - attribution: direct logit attribution of each component, to the logits of the next tokens
+        - attribution: direct logit attribution: the effect of each component on the logits of the
+          next tokens
         - token: with attribution: attribute the logit of this token (text or id) as the next token
           after the text
         - label: with attribution, for classifiers: attribute the logit of this label (name or
           number)
-        - against: attribute the logit difference between token (or label) and this other one
+        - against: attribute the logit of token (or label) minus the logit of this token (or label)
         - prompts: with attribution: attribute the logit difference between the correct and the
-          incorrect answer to prompts: a JSON Lines file with the keys clean, corrupted, correct,
+          incorrect answer to prompts. FILE: JSON Lines with the keys clean, corrupted, correct,
           incorrect
         - target_file: with perplexity: target texts, one per line of text_file
-        - save: save tokens, attentions, hidden states and logits to this .safetensors file
+        - save: write tokens, attention maps, hidden states and logits to this .safetensors file
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
@@ -2278,7 +2282,7 @@ class ModelCommands:
         text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
-        token_types: Ids | None = None,
+        token_types: str | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
@@ -2309,7 +2313,7 @@ class ModelCommands:
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+        - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -2331,8 +2335,8 @@ class ModelCommands:
         - top: with grid: number of most likely tokens to list (default: 1)
         - label: classifiers: report the logit and probability of this label (name or number) at
           each state
-        - prompts: report how much each state prefers the correct answer to prompts: a JSON Lines
-          file with the keys clean, corrupted, correct, incorrect
+        - prompts: report how much each state prefers the correct answer to prompts. FILE: JSON
+          Lines with the keys clean, corrupted, correct, incorrect
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
@@ -2351,7 +2355,7 @@ class ModelCommands:
         text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
-        token_types: Ids | None = None,
+        token_types: str | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
@@ -2384,7 +2388,7 @@ class ModelCommands:
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+        - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
@@ -2412,7 +2416,7 @@ class ModelCommands:
         - label: classifiers: measure how ablating each component changes the logit of this label
           (name or number)
         - prompts: activation patching: measure how each component changes the logit difference of
-          clean and corrupted prompts: a JSON Lines file with the keys clean, corrupted, correct,
+          clean and corrupted prompts. FILE: JSON Lines with the keys clean, corrupted, correct,
           incorrect
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
         - threads: number of threads; never changes results (default: all cores)
@@ -2442,7 +2446,7 @@ class ModelCommands:
         text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
-        token_types: Ids | None = None,
+        token_types: str | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
         sequences: int | None = None,
@@ -2474,7 +2478,7 @@ class ModelCommands:
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+        - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
@@ -2625,7 +2629,7 @@ class ModelCommands:
         text_pair: Texts | None = None,
         text_file: Path | None = None,
         tokens: Ids | None = None,
-        token_types: Ids | None = None,
+        token_types: str | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
         target_tokens: Ids | None = None,
@@ -2659,7 +2663,7 @@ class ModelCommands:
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
         - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
-        - token_types: token type of each token, e.g. 0,0,1, instead of those of the tokenizer
+        - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
