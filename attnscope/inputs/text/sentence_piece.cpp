@@ -11,8 +11,8 @@
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
 #include "attnscope/base/text_encoding.h"
-#include "attnscope/checkpoint/protobuf.h"
 #include "attnscope/checkpoint/tokenizer_json.h"
+#include "attnscope/inputs/text/sentence_piece_model.h"
 #include "attnscope/inputs/text/tiktoken.h"
 
 namespace attnscope {
@@ -21,62 +21,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kSpaceMark = "\u2581";
-constexpr std::size_t kMaxPieces = 4'000'000, kLongestPiece = 256;  // bytes
+constexpr std::size_t kLongestPiece = 256;  // bytes
 constexpr std::array kVocabularyFiles = {"tokenizer.model", "spiece.model",
                                          "sentencepiece.bpe.model", "spm.model", "tiktoken.model"};
-
-enum PieceType { normal = 1, unknown = 2, control = 3, user_defined = 4 };
-enum ModelType { unigram = 1, pairs = 2 };
-
-struct Piece {
-  std::string text;
-  float score = 0;
-  std::int64_t type = normal;
-};
-
-/// sentencepiece_model.proto.
-struct SentencePieceModel {
-  std::vector<Piece> pieces;  // by id
-  std::int64_t model_type = unigram;
-  std::string charsmap;  // the compiled rules that normalize characters; empty: none
-};
-
-Piece read_piece(std::span<const std::byte> message, const FileLocation& where) {
-  Piece piece;
-  ProtobufReader in(message, where);
-  while (const auto field = in.next()) {
-    if (field->number == 1) piece.text = field->text();
-    if (field->number == 2) piece.score = field->real();
-    if (field->number == 3) piece.type = field->integer();
-  }
-  if (first_broken_utf8(piece.text)) refuse(where, "a piece is not UTF-8");
-  return piece;
-}
-
-SentencePieceModel read_model(std::span<const std::byte> bytes, const FileLocation& where) {
-  SentencePieceModel model;
-  ProtobufReader in(bytes, where);
-  while (const auto field = in.next()) {
-    if (field->number == 1) {
-      if (model.pieces.size() == kMaxPieces) refuse(where, "has more than 4000000 pieces");
-      model.pieces.push_back(read_piece(field->bytes, where));
-    } else if (field->number == 2 || field->number == 3) {
-      ProtobufReader nested(field->bytes, where);
-      while (const auto value = nested.next()) {
-        if (field->number == 2 && value->number == 3) model.model_type = value->integer();
-        if (field->number == 3 && value->number == 2) model.charsmap = value->text();
-      }
-    }
-  }
-  if (model.pieces.empty()) refuse(where, "is not a SentencePiece model: it has no pieces");
-  if (model.model_type != unigram && model.model_type != pairs) {
-    throw Error(ErrorKind::unsupported,
-                {.file = where.file,
-                 .problem = "is a SentencePiece model of words or characters, expected unigram or "
-                            "BPE"});
-  }
-  return model;
-}
 
 json ids_of(const SentencePieceModel& model) {
   json ids = json::object();
@@ -397,7 +344,8 @@ std::string vocabulary_file_json(const CheckpointFolder& folder, const std::stri
     check_is_of_llama3(folder, config, place);
     return tiktoken_json(file, place, config);
   }
-  const SentencePieceModel model = read_model(std::as_bytes(std::span(file)), {place});
+  const SentencePieceModel model =
+      read_sentence_piece_model(std::as_bytes(std::span(file)), {place});
   Conversion found = class_of(folder, model, config, place).convert(model, config);
   json ids = json::object();
   const json& vocabulary = found.tokenizer["model"]["vocab"];
