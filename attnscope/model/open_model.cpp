@@ -11,7 +11,6 @@
 #include "attnscope/model/foreign/foreign_checkpoints.h"
 #include "attnscope/model/head_tensors.h"
 #include "attnscope/model/layout/layout_file.h"
-#include "attnscope/model/layout/shipped_layouts.h"
 #include "attnscope/model/layout/suggested_layout.h"
 #include "attnscope/model/layout/torch_layers.h"
 #include "attnscope/model/model.h"
@@ -51,7 +50,6 @@ std::string with_model_type(const std::string& text, const std::string& source,
 std::vector<ModelSpec> specs_of_config(const Checkpoint& checkpoint, const std::string& stored,
                                        const std::string& source) {
   const std::string text = with_model_type(stored, source, checkpoint);
-  if (const auto layout = shipped_layout(text, source)) return {parse_layout(*layout, source)};
   try {
     return parse_stacks(text, source);
   } catch (const Error& error) {

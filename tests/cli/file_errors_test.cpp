@@ -39,7 +39,7 @@ TEST(CliErrors, FilesThatCannotBeReadOrWritten) {
       {"a path below a file", {"info", root + "/a-file/model"}, {"/a-file/model"}},
       {"no config.json", {"spectrum", root + "/no-config"}, {"config.json", "--layout"}},
       {"no config.json beside a file",
-       {"info", root + "/no-config/model.safetensors"},
+       {"spectrum", root + "/no-config/model.safetensors"},
        {"config.json"}},
       {"no weights", {"info", root + "/no-weights"}, {"no-weights", ".safetensors"}},
       {"a shard that is absent",

@@ -29,6 +29,7 @@ inline ModelSpec spec_of(const std::string& model_type,
   config["num_experts"] = 4;
   config["n_routed_experts"] = 16;  // two for each of DeepSeek-V3's 8 groups
   config["num_experts_per_tok"] = 2;
+  config["mamba_n_heads"] = 4;         // Bamba's default of 128 exceeds the number of channels
   config["num_kv_shared_layers"] = 0;  // Gemma 3n's default of 15 exceeds the number of layers
   for (const auto& [key, value] : changes.items()) config[key] = value;
   return parse_config(config.dump(), "config.json");

@@ -289,7 +289,7 @@ AltUpWeights LayerReader::read_altup(const AltUpSpec& spec, std::int64_t layer) 
       .predict = linear(place + ".prediction_coefs.weight", streams * streams, streams),
       .correct = linear(place + ".correction_coefs.weight", streams, streams)};
   for (float& gain : out.router_norm.gain) gain /= static_cast<float>(width);
-  if (spec.scaled) out.active_scale = factors(layer, spec.place + ".correct_output_scale");
+  if (spec.scaled) out.active_scale = factors(layer, spec.place + ".correct_output_scale", 1);
   return out;
 }
 

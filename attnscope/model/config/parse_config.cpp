@@ -14,6 +14,8 @@
 #include "attnscope/model/config/mixer_config.h"
 #include "attnscope/model/config/mla_and_indexer_config.h"
 #include "attnscope/model/known_architectures.h"
+#include "attnscope/model/layout/layout_file.h"
+#include "attnscope/model/layout/shipped_layouts.h"
 #include "attnscope/model/unsupported_architectures.h"
 
 namespace attnscope {
@@ -284,6 +286,7 @@ Quantization parse_quantization(std::string_view text, std::string_view where) {
 std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view where) {
   const json config = parse_python_json(text, where);
   if (!config.is_object()) refuse_config(where, "is not a JSON object");
+  if (const auto layout = shipped_layout(config, where)) return {parse_layout(*layout, where)};
   const Architecture family = find_architecture(config, where);
   std::vector<ModelSpec> specs;
   std::vector<TensorRule> set_aside;

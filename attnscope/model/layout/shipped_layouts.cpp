@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "attnscope/base/error.h"
-#include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
 #include "attnscope/model/layout/shipped_layout_texts.h"
 
@@ -89,16 +88,14 @@ void rename_rope_type(json& layout) {
 
 }  // namespace
 
-std::optional<std::string> shipped_layout(std::string_view config, std::string_view where) {
-  const json parsed = parse_python_json(config, where);
-  if (!parsed.is_object()) return std::nullopt;
-  const json* type = value_of(parsed, "model_type");
+std::optional<std::string> shipped_layout(const json& config, std::string_view where) {
+  const json* type = value_of(config, "model_type");
   if (type == nullptr) return std::nullopt;
   for (const json& each : layouts()) {
     const json& types = each["model_types"];
     if (std::find(types.begin(), types.end(), *type) == types.end()) continue;
     for (const auto& [key, expected] : each["expects"].items()) {
-      const json* found = value_of(parsed, key);
+      const json* found = value_of(config, key);
       if (found == nullptr || *found == expected) continue;
       throw Error(ErrorKind::unsupported,
                   {.file = std::string(where),
@@ -107,7 +104,7 @@ std::optional<std::string> shipped_layout(std::string_view config, std::string_v
                                        "' does not describe (expected " + expected.dump() + ")"),
                    .hint = "describe the model with {layout} FILE.json"});
     }
-    json layout = ConfigValues(parsed, where).filled(each["layout"]);
+    json layout = ConfigValues(config, where).filled(each["layout"]);
     rename_rope_type(layout);
     return layout.dump();
   }

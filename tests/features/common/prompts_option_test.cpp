@@ -160,7 +160,7 @@ TEST(Prompts, RejectsUnsupportedCombinations) {
       {{"lens", data_path("forward/bert"), "--prompts", ids}, "is bidirectional"},
       {{"lens", data_path("forward/llama-body"), "--prompts", ids}, "no logits"},
       {{"lens", data_path("stacks/vit"), "--prompts", ids}, "does not take text"},
-      {{"lens", data_path("forward/llama"), "--prompts", texts}, "has no tokenizer.json"},
+      {{"lens", data_path("forward/llama"), "--prompts", texts}, "has no tokenizer: no tokenizer.json"},
       {{"predict", data_path("forward/gemma4"), "--attribution", "--prompts", ids},
        "inputs other than the residual stream"}};
   for (const auto& [command, reason] : refused) {

@@ -170,6 +170,7 @@ TEST(Config, TiesTheLmHeadLikeTransformers) {
                                    {"hidden_dim", 48},
                                    {"model_dim", 32},
                                    {"n_routed_experts", 4},
+                                   {"mamba_n_heads", 4},
                                    {"num_experts_per_tok", 2},
                                    {"num_kv_shared_layers", 0},
                                    {"attention_heads", 4},

@@ -141,6 +141,7 @@ TEST_F(Layouts, NamesErrors) {
 
   layout = stacked_layout();
   layout.erase("head_dim");
+  layout["heads"] = kLayoutWidth + 1;  // otherwise, the head dimension is hidden size / heads
   expect_refused(layout, {"'head_dim'"});
 
   layout = stacked_layout();

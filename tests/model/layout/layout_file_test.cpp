@@ -142,7 +142,7 @@ TEST(Layout, RejectsMalformedLayouts) {
        "only q and attention_gate can be fused per_head"},
       {"no width", R"({"hidden_size":null})", "has no 'hidden_size'"},
       {"no heads", R"({"heads":null})", "has no 'heads'"},
-      {"no head_dim", R"({"head_dim":null})", "has no 'head_dim'"},
+      {"no head_dim", R"({"head_dim":null,"heads":5})", "has no 'head_dim'"},
       {"zero layers", R"({"layers":0})", "'layers' is not a whole number from 1"},
       {"too many layers", R"({"layers":10001})", "the limit of 10000"},
       {"negative width", R"({"hidden_size":-1})", "'hidden_size' is not a whole number"},

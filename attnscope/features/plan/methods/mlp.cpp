@@ -19,6 +19,9 @@ std::string why_not_mlp(const Model& model) {
   const ModelSpec& spec = model.spec();
   if (spec.dimensions.experts > 0) return "the model has MoE layers";
   if (!model.describes(Role::down) || spec.dimensions.mlp_width < 2) return "the model has no MLP";
+  for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
+    if (!spec.dimensions.has_mlp(layer)) return "some layers have no MLP";
+  }
   if (!spec.own_dimensions.empty()) return "the MLP size differs between layers";
   if (spec.dimensions.layer_groups > 0) return "all layers share one set of weights";
   const ConfigKeys& keys = spec.architecture.keys;

@@ -1,6 +1,7 @@
 // Every method that an architecture supports, for every golden model: the compressed model opens,
 // runs, and has the predicted size.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -81,6 +82,8 @@ TEST_P(SizesOfMethods, EqualThoseOfTheCompressedModels) {
     if (!variant.name.empty() || !variant.spelling.empty()) continue;
     const Model model = model_of(variant);
     if (!why_not(model, GetParam()).empty()) continue;
+    // A model that a layout describes can be planned, but not written.
+    if (nlohmann::json::parse(model.spec().text).contains("schema")) continue;
     SCOPED_TRACE(variant.model);
     try {
       expect_made_as_planned(model, GetParam());
