@@ -1,6 +1,9 @@
 #include "attnscope/checkpoint/protobuf.h"
 
 #include <bit>
+#include <iterator>
+
+#include "attnscope/base/text.h"
 
 namespace attnscope {
 namespace {
