@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/base/model_inputs.h"
 #include "attnscope/engine/context.h"
 #include "attnscope/model/model.h"
 #include "attnscope/rows/sink.h"
