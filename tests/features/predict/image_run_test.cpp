@@ -10,6 +10,7 @@
 #include "attnscope/rows/sink.h"
 #include "tests/forward/golden_comparison.h"
 #include "tests/support/golden_variants.h"
+#include "tests/support/program.h"
 
 namespace attnscope {
 namespace {
