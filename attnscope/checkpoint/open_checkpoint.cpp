@@ -2,7 +2,9 @@
 #include "attnscope/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include "attnscope/base/error.h"
@@ -189,31 +191,14 @@ void Checkpoint::open_distributed(const CheckpointFolder& folder) {
     list.need(list.bytes());
     return parse_distributed_index(list.bytes(), index);
   });
-  std::map<std::string, std::size_t> numbers;
-  std::vector<MappedFile> files;
+  std::set<std::string> names;
   for (const DistributedTensor& tensor : tensors) {
-    for (const DistributedChunk& chunk : tensor.chunks) {
-      if (!numbers.emplace(chunk.file, files.size()).second) continue;
-      files.push_back(folder.open(chunk.file));
-    }
+    for (const DistributedChunk& chunk : tensor.chunks) names.insert(chunk.file);
   }
-  std::vector<FileContents> contents(files.size());
-  read_intact(files, [&] {
-    for (const DistributedTensor& tensor : tensors) {
-      std::vector<TensorView> chunks;
-      const std::size_t first = tensor.chunks.empty() ? 0 : numbers.at(tensor.chunks.front().file);
-      for (const DistributedChunk& chunk : tensor.chunks) {
-        const MappedFile& file = files[numbers.at(chunk.file)];
-        const auto need = [&](std::span<const std::byte> part) { file.need(part); };
-        chunks.push_back(view_of_chunk(file.bytes(), chunk,
-                                       {file.path().string(), "tensor '" + tensor.name + "'"}, need,
-                                       contents[first]));
-      }
-      contents[first].tensors.push_back(
-          {tensor.name, joined_chunks(tensor, std::move(chunks), index, contents[first])});
-    }
-    return 0;
-  });
+  std::vector<MappedFile> files;
+  for (const std::string& name : names) files.push_back(folder.open(name));
+  std::vector<FileContents> contents =
+      read_intact(files, [&] { return read_distributed(tensors, files, index); });
   for (std::size_t file = 0; file < files.size(); ++file) {
     add_contents(std::move(files[file]), std::move(contents[file]));
   }

@@ -242,6 +242,10 @@ const FileFormat& format_of(const MappedFile& file) {
                    "fetch the weights: git lfs pull");
   }
   const std::string name = file.path().filename().string();
+  if (name.ends_with(".distcp")) {
+    refuse_weights(ErrorKind::usage, file.path(), "is a part of a distributed checkpoint",
+                   "pass its folder");
+  }
   if (is_ggml(start)) {
     refuse_weights(ErrorKind::unsupported, file.path(),
                    "is a GGML file, the format before GGUF, which is not supported",

@@ -19,7 +19,7 @@ namespace attnscope {
 namespace {
 
 constexpr std::uint64_t kMostCopiedBytes = std::uint64_t{1} << 30;
-constexpr std::uint64_t kMostUnpackedOfChunk = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 30;
 constexpr std::string_view kOptimizerStarts[] = {"optim.", "optimizer.", "optim_state.",
                                                  "optimizers."};
 
@@ -200,6 +200,35 @@ TensorView copied_chunks(const DistributedTensor& tensor, std::span<const Tensor
   return {.dtype = chunks.front().dtype, .shape = tensor.shape, .bytes = *joined};
 }
 
+/// `unpacked_left`: limit for the bytes that are unpacked into `memory`, which is reduced by them.
+TensorView view_of_chunk(const MappedFile& file, const DistributedChunk& chunk,
+                         const std::string& tensor, std::uint64_t& unpacked_left,
+                         FileContents& memory) {
+  const FileLocation where = {file.path().string(), "tensor '" + tensor + "'"};
+  const std::span<const std::byte> bytes = file.bytes();
+  if (chunk.first > bytes.size() || chunk.bytes > bytes.size() - chunk.first) {
+    refuse(where, "the index names bytes after the end of the file");
+  }
+  const auto need = [&](std::span<const std::byte> part) { file.need(part); };
+  Archive archive(bytes.subspan(chunk.first, chunk.bytes), where.file, need);
+  const Pickle pickle = archive.pickle();
+  if (!is_tensor(pickle, pickle.root)) refuse(where, "a chunk is not a tensor");
+  const PickledTensor described = describe_tensor(pickle, pickle.root, where);
+  if (!described.skipped.empty()) refuse(where, described.skipped);
+  Storages storages([&](const PickledStorage& storage) { return archive.storage(storage.key); },
+                    archive.is_big_endian(), unpacked_left, need);
+  TensorView view = storages.view(described, where);
+  for (auto& block : storages.memory()) {
+    unpacked_left -= block->size();
+    memory.memory.push_back(std::move(block));
+  }
+  if (view.shape != chunk.sizes) {
+    refuse(where,
+           "a chunk has shape " + shape_text(view.shape) + ", expected " + shape_text(chunk.sizes));
+  }
+  return view;
+}
+
 }  // namespace
 
 std::vector<DistributedTensor> parse_distributed_index(std::span<const std::byte> pickle,
@@ -207,25 +236,26 @@ std::vector<DistributedTensor> parse_distributed_index(std::span<const std::byte
   return MetadataReader(read_pickle(pickle, where), where).read();
 }
 
-TensorView view_of_chunk(std::span<const std::byte> bytes, const DistributedChunk& chunk,
-                         const FileLocation& where, const NeedBytes& need, FileContents& memory) {
-  if (chunk.first > bytes.size() || chunk.bytes > bytes.size() - chunk.first) {
-    refuse(where, "the index names bytes after the end of the file");
+std::vector<FileContents> read_distributed(std::span<const DistributedTensor> tensors,
+                                           std::span<const MappedFile> files,
+                                           const FileLocation& index) {
+  std::map<std::string, std::size_t> numbers;
+  for (const MappedFile& file : files) {
+    numbers.emplace(file.path().filename().string(), numbers.size());
   }
-  Archive archive(bytes.subspan(chunk.first, chunk.bytes), where.file, need);
-  const Pickle pickle = archive.pickle();
-  if (!is_tensor(pickle, pickle.root)) refuse(where, "a chunk is not a tensor");
-  const PickledTensor tensor = describe_tensor(pickle, pickle.root, where);
-  if (!tensor.skipped.empty()) refuse(where, tensor.skipped);
-  Storages storages([&](const PickledStorage& storage) { return archive.storage(storage.key); },
-                    archive.is_big_endian(), kMostUnpackedOfChunk, need);
-  TensorView view = storages.view(tensor, where);
-  for (auto& block : storages.memory()) memory.memory.push_back(std::move(block));
-  if (view.shape != chunk.sizes) {
-    refuse(where,
-           "a chunk has shape " + shape_text(view.shape) + ", expected " + shape_text(chunk.sizes));
+  std::vector<FileContents> contents(files.size());
+  std::uint64_t unpacked_left = kMostUnpacked;
+  for (const DistributedTensor& tensor : tensors) {
+    if (tensor.chunks.empty()) continue;
+    FileContents& own = contents[numbers.at(tensor.chunks.front().file)];
+    std::vector<TensorView> chunks;
+    for (const DistributedChunk& chunk : tensor.chunks) {
+      const MappedFile& file = files[numbers.at(chunk.file)];
+      chunks.push_back(view_of_chunk(file, chunk, tensor.name, unpacked_left, own));
+    }
+    own.tensors.push_back({tensor.name, joined_chunks(tensor, std::move(chunks), index, own)});
   }
-  return view;
+  return contents;
 }
 
 TensorView joined_chunks(const DistributedTensor& tensor, std::vector<TensorView> chunks,

@@ -10,6 +10,7 @@
 
 #include "attnscope/checkpoint/byte_reader.h"
 #include "attnscope/checkpoint/file_formats.h"
+#include "attnscope/checkpoint/mapped_file.h"
 #include "attnscope/tensor/tensor_view.h"
 
 namespace attnscope {
@@ -32,10 +33,12 @@ struct DistributedTensor {
 std::vector<DistributedTensor> parse_distributed_index(std::span<const std::byte> pickle,
                                                        const FileLocation& where);
 
-/// Returns the view of a chunk, from the bytes that the index assigns to it. Throws Error(format)
-/// if its shape is not the expected one. `memory` keeps unpacked bytes.
-TensorView view_of_chunk(std::span<const std::byte> bytes, const DistributedChunk& chunk,
-                         const FileLocation& where, const NeedBytes& need, FileContents& memory);
+/// Returns the tensors, each in the contents of the file with its first chunk. `files`: all files
+/// that the chunks name. Throws Error(format) if a chunk is not the expected tensor, and the errors
+/// of joined_chunks(). Calls need() of the files for the bytes that it reads.
+std::vector<FileContents> read_distributed(std::span<const DistributedTensor> tensors,
+                                           std::span<const MappedFile> files,
+                                           const FileLocation& index);
 
 /// Joins the chunks of a tensor, which are split along one axis. `memory` keeps copied bytes.
 /// Throws Error(format) if the chunks do not cover the tensor, and Error(unsupported) if several
