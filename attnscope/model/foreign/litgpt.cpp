@@ -1,4 +1,5 @@
 // lit_model.pth with model_config.yaml of LitGPT. Source: Lightning-AI/litgpt, litgpt/model.py.
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -91,7 +92,12 @@ std::string unsupported_part(const json& args, bool like_llama) {
 
 json lit_rope_scaling(const json& args, const std::string& place) {
   const json adjusted = args.value("rope_adjustments", json());
-  const double condensed = args.value("rope_condense_ratio", json(1)).get<double>();
+  const json ratio = args.value("rope_condense_ratio", json(1));
+  if (!ratio.is_number()) {
+    throw Error(ErrorKind::format,
+                {.file = place, .problem = "'rope_condense_ratio' is not a number"});
+  }
+  const auto condensed = ratio.get<double>();
   if (!adjusted.is_object()) {
     return condensed == 1 ? json() : json{{"rope_type", "linear"}, {"factor", condensed}};
   }
@@ -192,6 +198,7 @@ std::optional<ForeignModel> read_litgpt(const Checkpoint& checkpoint, const json
   if (!is_litgpt(checkpoint)) return std::nullopt;
   const std::string place = checkpoint.folder().place_of(kLitConfig);
   const json args = read_lit_config(checkpoint.folder().read_text(kLitConfig, kMaxLitConfigBytes));
+  const std::int64_t width = size_in(args, "n_embd", place);
   const bool like_llama = checkpoint.find("transformer.h.0.mlp.fc_1.weight") != nullptr;
   if (const std::string part = unsupported_part(args, like_llama); !part.empty()) {
     throw Error(ErrorKind::unsupported,
@@ -201,13 +208,18 @@ std::optional<ForeignModel> read_litgpt(const Checkpoint& checkpoint, const json
                             "only supported models of LitGPT",
                  .hint = "convert it: litgpt convert_from_litgpt"});
   }
-  const std::int64_t width = size_in(args, "n_embd", place);
   LitSizes sizes = {.heads = size_in(args, "n_head", place), .kv_heads = 0, .head_dim = 0};
   sizes.kv_heads = args.value("n_query_groups", json()).is_null()
                        ? sizes.heads
                        : size_in(args, "n_query_groups", place);
   sizes.head_dim = args.value("head_size", json()).is_null() ? width / sizes.heads
                                                              : size_in(args, "head_size", place);
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;  // products of two do not overflow
+  if (std::max({sizes.heads, sizes.kv_heads, sizes.head_dim}) > kMost) {
+    throw Error(
+        ErrorKind::format,
+        {.file = place, .problem = "'n_head', 'n_query_groups' or 'head_size' is too large"});
+  }
   if (!like_llama && sizes.kv_heads != sizes.heads) {
     throw Error(ErrorKind::unsupported,
                 {.file = place, .problem = "a GPT-NeoX with 'n_query_groups' is not supported"});

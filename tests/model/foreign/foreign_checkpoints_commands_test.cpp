@@ -60,14 +60,22 @@ TEST(CliForeign, RefusesOtherModelsOfLitGpt) {
   const TempFolder temp;
   fs::copy(foreign("litgpt"), temp.path(), fs::copy_options::recursive);
   const std::string text = read_file(foreign("litgpt") + "/model_config.yaml");
-  for (const std::string line : {"norm_qk: true", "scale_embeddings: true", "bias: true",
-                                 "mlp_class_name: GemmaMLP", "n_head: 1"}) {
+  for (const std::string line :
+       {"norm_qk: true", "scale_embeddings: true", "bias: true", "mlp_class_name: GemmaMLP",
+        "n_head: 1", "n_head: 2000000", "rope_condense_ratio: far", "n_embd:"}) {
     SCOPED_TRACE(line);
     temp.write("model_config.yaml", text + line + "\n");
     const RunResult run = run_attnscope({"spectrum", temp.path().string()});
     EXPECT_NE(run.exit_code, 0);
     EXPECT_EQ(lines_of(run.err).size(), 1u) << run.err;
   }
+  // info lists the tensors of variants, but reports damaged settings.
+  temp.write("model_config.yaml", text + "norm_qk: true\n");
+  const RunResult listed = run_attnscope({"info", temp.path().string()});
+  EXPECT_EQ(listed.exit_code, 0);
+  EXPECT_TRUE(contains(listed.err, "'norm_qk' makes it neither a Llama")) << listed.err;
+  temp.write("model_config.yaml", "");
+  expect_refusal({"info", temp.path()}, kBadFile, {"model_config.yaml: 'n_embd' is missing"});
 }
 
 TEST(CliForeign, WeightsOfOtherModelsEqualTheirProgram) {
