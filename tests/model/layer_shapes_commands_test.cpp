@@ -107,7 +107,7 @@ TEST(CliLayerShapes, VisionModelsWithoutForwardPassStateTheReason) {
   const RunResult run = run_attnscope(
       {"attention", data_path("stacks/swin"), "--pixel-values", data_path("images/pixels.npy")});
   EXPECT_NE(run.exit_code, 0);
-  EXPECT_TRUE(contains(run.err, "it attends in windows, which is not supported")) << run.err;
+  EXPECT_TRUE(contains(run.err, "attention in windows is not supported")) << run.err;
 }
 
 TEST(CliLayerShapes, UnsupportedForwardPassStatesTheReason) {

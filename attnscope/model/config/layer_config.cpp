@@ -215,7 +215,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   if (architecture.mla) {
     common.attention.mla = mla_norms(*architecture.mla, spec.dimensions);
   }
-  spec.not_run = set_activation(common.activation, activation);
+  if (architecture.has_mlp) spec.not_run = set_activation(common.activation, activation);
   if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_positions(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_mixer(spec);

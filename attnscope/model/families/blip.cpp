@@ -103,7 +103,7 @@ Architecture blip() {
                .bias = {head + "decoder.bias", head + "bias"},
                .dense = head + "transform.dense.weight",
                .norm = head + "transform.LayerNorm"};
-  set_not_run(text, "its layers attend to an image, which is not supported");
+  set_not_run(text, "attention to an image is not supported");
   set_not_run(cross, text.not_run);
   return of_stacks("blip", "Blip", {text, blip_vision_tower("vision_model."), cross});
 }

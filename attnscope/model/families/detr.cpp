@@ -21,7 +21,7 @@ Architecture like_detr(const std::string& name, const std::string& family) {
     stack.others.clear();
     stack.tied_by_default = false;
     stack.causal = {"", false};
-    set_not_run(stack, "it reads the output of a convolutional backbone, which is not supported");
+    set_not_run(stack, "its convolutional backbone is not supported");
   }
   stacks[0].others = {{"backbone", "backbone.*"},
                       {"input_projection", "input_projection.*"},

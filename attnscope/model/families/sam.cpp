@@ -22,7 +22,7 @@ Architecture sam() {
                   {output, layer + "attn.proj.weight"},
                   {up, layer + "mlp.lin1.weight"},
                   {down, layer + "mlp.lin2.weight"}},
-      .not_run = "most of its layers attend in windows, which is not supported",
+      .not_run = "attention in windows is not supported",
       .others = {{"position_bias", "layers.*.attn.rel_pos_*"},
                  {"neck", "neck.*"},
                  {"patch_embedding", "patch_embed.projection.*"},

@@ -43,7 +43,7 @@ Architecture like_swin(const std::string& name, const std::string& family) {
                 {"norm", "embeddings.norm.*"},
                 {"norm", "layernorm.*"}};
   out.buffers = {"*.relative_position_index", "*.relative_coords_table"};
-  out.not_run = "it attends in windows, which is not supported";
+  out.not_run = "attention in windows is not supported";
   return out;
 }
 
@@ -71,7 +71,7 @@ Architecture segformer() {
                 {"patch_embedding", "encoder.patch_embeddings.*"},
                 {"norm", "encoder.block.*.layer_norm_*"},
                 {"norm", "encoder.layer_norm.*"}};
-  out.not_run = "its keys and values come from fewer, convolved patches, which is not supported";
+  out.not_run = "attention to fewer, convolved patches is not supported";
   return out;
 }
 

@@ -95,7 +95,7 @@ Architecture videomae() {
   out.head.pooling = Pooling::patches;
   out.head.norm = "fc_norm";
   out.others = {{"patch_embedding", "embeddings.patch_embeddings.projection.*"}};
-  out.not_run = "it reads videos, which are not supported";
+  out.not_run = "videos are not supported";
   Architecture without_bias = out;
   without_bias.conditions = {{"qkv_bias", {"false"}}};
   out.biases = {{{query, value, output, up, down}}};

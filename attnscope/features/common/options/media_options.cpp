@@ -148,22 +148,11 @@ void check_readers(std::span<const Model> models, InputKind wanted, const std::s
                           ", not " + noun_of(wanted)});
 }
 
-namespace {
-
-/// Why the model cannot be run; empty if it can. A stack of cross-attention has no MLP, and is run
-/// with its decoder.
-std::string reason_not_run(const ModelSpec& spec) {
-  const bool is_cross = spec.architecture.stack == "cross";
-  return is_cross ? spec.architecture.not_run : spec.not_run;
-}
-
-}  // namespace
-
 void keep_media_models(const Arguments& arguments, std::vector<Model>& models) {
-  const auto is_not_run = [](const Model& model) { return !reason_not_run(model.spec()).empty(); };
+  const auto is_not_run = [](const Model& model) { return !model.spec().not_run.empty(); };
   if (std::all_of(models.begin(), models.end(), is_not_run)) {
     const ModelSpec& spec = models.front().spec();
-    throw Error(ErrorKind::unsupported, {.file = spec.source, .problem = reason_not_run(spec)});
+    throw Error(ErrorKind::unsupported, {.file = spec.source, .problem = spec.not_run});
   }
   const InputKind wanted = named_input(arguments);
   if (wanted != InputKind::text) {

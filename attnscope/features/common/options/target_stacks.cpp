@@ -75,6 +75,10 @@ std::vector<Model> without_helping_stacks(std::vector<Model> models) {
   });
   for (const Model& model : models) {
     if (model.stack() != "cross") continue;
+    const ModelSpec& spec = model.spec();
+    if (!spec.not_run.empty()) {
+      throw Error(ErrorKind::unsupported, {.file = spec.source, .problem = spec.not_run});
+    }
     throw Error(ErrorKind::usage,
                 {.parameter = "stack",
                  .problem = verbatim(model.name()) + " runs only together with its decoder",
