@@ -45,6 +45,10 @@ SIZES = {"vocab_size": "vocab_size", "hidden_size": "n_embd", "num_hidden_layers
          "intermediate_size": "n_inner", "max_position_embeddings": "n_positions"}
 
 
+def in_model(tensors: dict) -> dict:
+    return {"model." + name: tensor for name, tensor in tensors.items()}
+
+
 def yi_names(tensors: dict) -> dict:
     return renamed(tensors, (r"input_layernorm", "ln1"), (r"post_attention_layernorm", "ln2"))
 
@@ -131,7 +135,7 @@ SHIPPED = [
     published("exaone", "LlamaForCausalLM", small(), exaone_keys, exaone_names,
               (Variant("", lengths=(7, 12)), variant("llama3", rope_parameters=LLAMA3))),
     published("llada", "LlamaForCausalLM", one_head_each(), llada_keys, llada_names, TWO_LENGTHS, corrected=both_ways(modeling_llama)),
-    published("dream", "Qwen2ForCausalLM", small(), keys_of("Dream", "layer_types", use_sliding_window=False), None, TWO_LENGTHS,
+    published("dream", "Qwen2Model", small(), keys_of("Dream", "layer_types", use_sliding_window=False), in_model, TWO_LENGTHS,
               corrected=both_ways(modeling_qwen2)),
     published("mimo", "Qwen2ForCausalLM", small(), keys_of("mimo", "layer_types", use_sliding_window=False, attention_bias=True), None,
               TWO_LENGTHS),

@@ -374,8 +374,8 @@ std::string family_table() {
     std::sort(types.begin(), types.end());
     table += "| " + std::string(group.title) + " | `" + join(types, " ") + "` |\n";
   }
-  table += "| models with published code, by layout files | `" + join(shipped_layout_types(), " ") +
-           "` |\n";
+  table +=
+      "| opened by layout files of attnscope | `" + join(shipped_layout_types(), " ") + "` |\n";
   table += "\n| weights only | reason |\n|---|---|\n";
   for (const Architecture& architecture : known_architectures()) {
     const std::string reason = why_not_run(architecture);

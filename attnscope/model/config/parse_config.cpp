@@ -108,7 +108,8 @@ Architecture find_architecture(const json& config, std::string_view where) {
     refuse_config(where, "has neither model_type nor architectures");
   }
   std::string problem = "architecture '" + verbatim(named) + "' is not known";
-  const std::vector<std::string> names = architecture_names();
+  std::vector<std::string> names = architecture_names();
+  for (std::string& type : shipped_layout_types()) names.push_back(std::move(type));
   if (is_multimodal(config)) {
     const json* language = nested_language(config);
     const std::string type = language == nullptr ? "" : text_field(*language, "model_type");

@@ -106,9 +106,10 @@ ModelSpec parse_layout(std::string_view text, std::string_view where) {
   HeadShape& heads = dimensions.heads;
   heads.heads = fields.required_number("heads");
   heads.kv_heads = fields.number("kv_heads").value_or(heads.heads);
-  const bool divides = dimensions.width % heads.heads == 0;
-  heads.head_dim = divides ? fields.number("head_dim").value_or(dimensions.width / heads.heads)
-                           : fields.required_number("head_dim");
+  heads.head_dim = fields.number("head_dim").value_or(dimensions.width / heads.heads);
+  if (fields.find("head_dim") == nullptr && dimensions.width % heads.heads != 0) {
+    fields.fail("has no 'head_dim', and 'heads' does not divide 'hidden_size'");
+  }
   heads.value_dim = fields.number("value_dim").value_or(heads.head_dim);
   dimensions.mlp_width = fields.number("intermediate_size").value_or(0);
   dimensions.vocabulary = fields.number("vocab_size");

@@ -114,6 +114,7 @@ void parse_head(LayoutFields& fields, HeadRule& head) {
   head.norm = own->text("norm");
   head.activation = own->text("activation");
   head.soft_cap = constant(own->positive("soft_cap"));
+  head.none = own->text("no_logits");
   if (head.dense.empty() != head.norm.empty()) own->fail("'dense' and 'norm' require each other");
   if (head.dense.empty() && !head.activation.empty()) own->fail("'activation' requires 'dense'");
   own->refuse_unknown();

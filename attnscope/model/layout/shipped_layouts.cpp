@@ -14,15 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<json>& layouts() {
-  static const std::vector<json> all = [] {
-    std::vector<json> parsed;
-    for (const std::string_view text : shipped_layout_texts()) parsed.push_back(json::parse(text));
-    return parsed;
-  }();
-  return all;
-}
-
 /// The value of a key that is present and not null.
 const json* value_of(const json& config, const std::string& key) {
   const auto found = config.find(key);
@@ -91,7 +82,10 @@ void rename_rope_type(json& layout) {
 std::optional<std::string> shipped_layout(const json& config, std::string_view where) {
   const json* type = value_of(config, "model_type");
   if (type == nullptr) return std::nullopt;
-  for (const json& each : layouts()) {
+  const std::string quoted = type->dump(-1, ' ', /*ensure_ascii=*/true);
+  for (const std::string_view text : shipped_layout_texts()) {
+    if (text.find(quoted) == std::string_view::npos) continue;  // most models need none of them
+    const json each = json::parse(text);
     const json& types = each["model_types"];
     if (std::find(types.begin(), types.end(), *type) == types.end()) continue;
     for (const auto& [key, expected] : each["expects"].items()) {
@@ -113,7 +107,8 @@ std::optional<std::string> shipped_layout(const json& config, std::string_view w
 
 std::vector<std::string> shipped_layout_types() {
   std::vector<std::string> types;
-  for (const json& each : layouts()) {
+  for (const std::string_view text : shipped_layout_texts()) {
+    const json each = json::parse(text);
     for (const json& type : each["model_types"]) types.push_back(type.get<std::string>());
   }
   return types;

@@ -73,13 +73,13 @@ std::optional<TorchLayers> layout_of_torch_layers(const Checkpoint& checkpoint) 
                                {"causal", decoder},
                                {"prefix", *prefix},
                                {"weights", weights}};
-  TorchLayers out{.layout = layout.dump(2) + "\n"};
+  TorchLayers out{.layout = layout.dump(2) + "\n", .prefix = *prefix};
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     bool named = tensor.view.shape.size() < 2;
     for (const std::string& name : {fused, output, up, down}) {
       named = named || match_pattern(*prefix + kTorchLayer + name, tensor.name).has_value();
     }
-    if (!named) out.others.push_back(tensor.name);
+    if (!named) ++out.others;
   }
   return out;
 }

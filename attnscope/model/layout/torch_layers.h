@@ -2,9 +2,9 @@
 // which have no config.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "attnscope/checkpoint/checkpoint.h"
 
@@ -12,9 +12,9 @@ namespace attnscope {
 
 struct TorchLayers {
   std::string layout;  // text of a layout file of the weights; `heads` is null: no file stores it
-  /// Tensors that the layout does not name, without biases and norms: embeddings, other stacks,
-  /// cross-attention.
-  std::vector<std::string> others;
+  std::string prefix;  // of the described stack: "encoder."
+  /// Number of matrices that the layout does not name: embeddings, other stacks, cross-attention.
+  std::int64_t others = 0;
 };
 
 /// Of several stacks, describes the first one in the file. Nothing if no tensor is named as in
