@@ -64,25 +64,29 @@ void run_suggested_torch(const Arguments& arguments, const Session& session,
   }
   open_output(arguments, session, "suggest_layout") << found->layout;
   const std::string file = arguments.text("suggest_layout");
-  const std::vector<std::string> notes = {
+  std::vector<std::string> notes = {
       "the layout describes the weights of nn.TransformerEncoderLayer or "
       "nn.TransformerDecoderLayer. No file stores the number of heads: set 'heads' in " +
-          file + " to nhead",
-      "the layout supports analyses of weights only. It leaves out " +
-          counted(std::ssize(found->others), "other matrix", "other matrices")};
+      file + " to nhead"};
+  if (found->others > 0) {
+    notes.push_back("the layout describes '" + found->prefix + "layers' only, and leaves out " +
+                    counted(found->others, "other matrix", "other matrices"));
+  }
   run_tensor_list(of, notes, sink);
 }
 
-/// Lists the tensors of a single model without a config. Throws `error`, for which it could not be
-/// opened, if there is a config.
+/// Lists the tensors of a single model that has no config, or that is an unsupported variant of
+/// another program's format. For other errors, throws `error`, for which it could not be opened.
 void run_undescribed(const Arguments& arguments, const Session& session, const Error& error,
                      RowSink& sink) {
-  const bool single = !arguments.given("layout") && named_models(arguments, session).size() == 1;
-  if (!single) throw error;
+  const std::vector<NamedModel> named = named_models(arguments, session);
+  const bool single = !arguments.given("layout") && !arguments.given("stack") &&
+                      named.size() == 1 && named.front().stack.empty();
+  const bool refused = error.kind() == ErrorKind::unsupported;
+  if (!single || (!refused && error.kind() != ErrorKind::io)) throw error;
   const NamedCheckpoints opened = open_checkpoints(arguments, session);
   const Checkpoint& checkpoint = *opened.checkpoints.front();
   if (has_config(checkpoint)) throw error;
-  const bool refused = error.kind() == ErrorKind::unsupported;
   const std::vector<std::string> notes = {
       (refused ? error.parts().problem
                : "no config.json describes the model, so roles are unknown") +
