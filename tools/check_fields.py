@@ -135,6 +135,7 @@ OPTIONS = [
     "attention {forward/gpt2} --tokens 3,1,4 --heatmap 1,2 --log",
     "attention {shakespeare-gpt2} --text Hello --heatmap 0,0",
     "info {forward/qwen2_moe-dense}",
+    "info {undescribed}",
     "spectrum {forward/qwen2_moe-dense} --per-head",
     "spectrum {forward/dots1} --experts 0-2,7 --values --matrix up,router,shared_up",
     "weights {forward/phimoe} --experts all --histogram",
@@ -215,6 +216,7 @@ class Program:
         self.names["features"] = str(folder / "features.npy")
         for name in ("images/odd.png", "images/turned6.jpg", "images/pixels.npy", "audio/steps.wav"):
             self.names[pathlib.Path(name).stem] = str(DATA / name)
+        self.names["undescribed"] = str(ROOT / "fuzz/corpus/npz/two-orders.npz")
         self.names["shakespeare-gpt2"] = str(ROOT / "examples/shakespeare-gpt2")
         self.names["prompts"] = str(ROOT / "examples/prompts.jsonl")
         shard = folder / "shard.bin"

@@ -100,7 +100,7 @@ def source():
         camel = "".join(word.capitalize() for word in name.split("_"))
         text += interface(f"{camel}Row", kinds[name]["description"], kinds[name]["properties"]["rows"]["items"])
     text += interface("ModelFacts", "metadata of a model",
-                      kinds["spectrum"]["properties"]["models"]["items"])
+                      kinds["attention"]["properties"]["models"]["items"])
     return text + interface("Skipped", "something that could not be analyzed", kinds["skipped"])
 
 

@@ -60,6 +60,7 @@ struct RowKind {
   std::vector<Field> place = {};   // first fields of a row: model, layer, matrix, head
   std::vector<Field> fields = {};  // results of the analysis, in row order
   std::vector<Field> models = {};  // fields of each entry of `models`
+  bool lists_any_file = false;     // a model without a config has only `name` and `bytes`
   std::vector<Field> parameters = {};  // parameters of the report
   /// Parameters that are columns of the store's view, because the view has rows of several sets.
   std::vector<std::string_view> variant = {};

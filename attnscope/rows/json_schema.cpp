@@ -88,14 +88,20 @@ ordered_json row_of(const RowKind& kind) {
   return object_of(fields);
 }
 
+/// One entry of `models`. A model with an architecture has all fields that are not optional.
+ordered_json model_of(const RowKind& kind) {
+  ordered_json model = object_of(kind.models);
+  if (!kind.lists_any_file) return model;
+  model["dependentRequired"] = {{"architecture", model["required"]}};
+  model["required"] = {"name", "bytes"};
+  return model;
+}
+
 ordered_json report_of(const RowKind& kind) {
   const ordered_json properties = {
-      {"schema", {{"const", kSchema}}},
-      {"command", {{"const", kind.command}}},
-      {"models", list_of(object_of(kind.models))},
-      {"parameters", parameters_of(kind)},
-      {"rows", list_of(row_of(kind))},
-      {"skipped", list_of({{"$ref", "#/$defs/skipped"}})},
+      {"schema", {{"const", kSchema}}},    {"command", {{"const", kind.command}}},
+      {"models", list_of(model_of(kind))}, {"parameters", parameters_of(kind)},
+      {"rows", list_of(row_of(kind))},     {"skipped", list_of({{"$ref", "#/$defs/skipped"}})},
   };
   ordered_json required = ordered_json::array();
   for (const auto& [name, schema] : properties.items()) required.push_back(name);

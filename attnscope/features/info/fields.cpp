@@ -316,7 +316,8 @@ RowKind info_rows() {
                        "a single expert",
             .where = kWhereRows,
             .optional = true}},
-      .models = model_facts()};
+      .models = model_facts(),
+      .lists_any_file = true};
 }
 
 RowKind system_rows() {

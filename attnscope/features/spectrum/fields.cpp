@@ -150,6 +150,7 @@ RowKind spectrum_rows() {
                   .place = place_of_matrix(),
                   .fields = expert_fields(),
                   .models = model_facts(),
+                  .lists_any_file = true,
                   .parameters = common_parameters(),
                   .has_view = true};
   for (const std::vector<Field>& more : {spectrum_measures(), spread_of_experts()}) {
