@@ -77,7 +77,8 @@ double centered_label_logit(const ForwardPass& pass, const AskedLogits& asked,
                             const Matrix<float>& states, const Compute& compute) {
   // The only row is also the one that the head reads.
   const Matrix<float> logits = pass.label_logits(states.view(), TokenIds(1, -1), compute);
-  if (logits.cols() == 1) return static_cast<double>(logits(0, 0));  // see mean_output_row()
+  // See mean_output_row().
+  if (logits.cols() == 1 && !asked.against) return static_cast<double>(logits(0, 0));
   double mean = 0;
   for (std::int64_t label = 0; label < logits.cols(); ++label) {
     mean += static_cast<double>(logits(0, label)) / static_cast<double>(logits.cols());

@@ -101,10 +101,13 @@ void write_attribution_table(const Report& report, const WriteOptions& options, 
     out << align(lines) << '\n';
   }
   if (report.rows.empty()) return;
-  write_legend(
-      "Direct logit attribution, relative to the vocabulary mean (or the other token), with the "
-      "final norm's scale frozen. Indirect effects are not included.",
-      options, out);
+  const bool of_label = report.parameters.find("label") != nullptr;
+  const std::string relative =
+      of_label ? "the mean over labels (or the other label; a single label: zero)"
+               : "the vocabulary mean (or the other token)";
+  write_legend("Direct logit attribution, relative to " + relative +
+                   ", with the final norm's scale frozen. Indirect effects are not included.",
+               options, out);
 }
 
 }  // namespace attnscope

@@ -134,6 +134,17 @@ TEST(PredictLabels, AreSaved) {
   EXPECT_EQ(saved.find("logits")->view.shape, Shape{3});
 }
 
+/// The difference of a label and itself.
+TEST(PredictLabels, TheOnlyLabelCanBeSubtracted) {
+  const json report = report_of({"predict", data_path("classifiers/llama-reward"), "--tokens",
+                                 "1,2,3", "--attribution", "--label", "0", "--against", "0"});
+  const json& attributed = report["models"][0]["attributed"];
+  EXPECT_EQ(attributed["logit"], 0);
+  double sum = 0;
+  for (const json& row : report["rows"]) sum += row["direct_effect"].get<double>();
+  EXPECT_NEAR(sum, 0, 1e-6);
+}
+
 TEST(PredictLabels, AreNotTokens) {
   const std::string model = labels_model("llama");
   expect_refusals(5, {{"perplexity",
