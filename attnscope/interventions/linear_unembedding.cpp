@@ -54,7 +54,7 @@ std::string stream_obstacle(const ForwardPass& pass) {
       return "its attention or MLP outputs are scaled per dimension";
     }
     if (layer.output_factor != 1) return "its layers scale the residual stream";
-    if (layer.mixer != nullptr) return "some of its layers have no attention";
+    if (layer.mixer != nullptr) return "the outputs of its mixers are not attributed";
   }
   const auto replaces = [](const LayerSpec& layer) { return layer.norms_replace_stream; };
   const auto& layers = pass.model().spec().layers;

@@ -175,6 +175,20 @@ TEST(Ablate, AMaskedLanguageModelPredictsItsMasks) {
   EXPECT_TRUE(contains(none.err, "its tokenizer has no mask token")) << none.err;
 }
 
+/// The tokenizer of LLaDA does not name its mask token, but its config does.
+TEST(BidirectionalModels, TakesTheMaskTokenFromTheConfig) {
+  const TempFolder folder;
+  std::filesystem::copy(data_path("forward/llada"), folder.path(),
+                        std::filesystem::copy_options::recursive);
+  const Words command = {"lens", folder.path().string(), "--tokens", "1,2,3,4,5"};
+  EXPECT_TRUE(contains(run_attnscope(command).err, "no mask token"));
+  json config = json::parse(read_file(folder.path() / "config.json"));
+  config["mask_token_id"] = 4;
+  folder.write("config.json", config.dump());
+  const json report = report_of(command);
+  EXPECT_FALSE(report["rows"].empty());
+}
+
 TEST(Ablate, RejectsMissingTextsAndMissingLogits) {
   const RunResult no_text = run_attnscope({"ablate", kShakespeare});
   EXPECT_EQ(no_text.exit_code, 2);

@@ -111,9 +111,7 @@ ChangedModel::ChangedModel(const Model& model, std::optional<DType> dtype) : mod
   const ModelSpec& spec = model_.spec();
   nlohmann::json config = parse_python_json(spec.text, spec.source);
   if (!config.is_object() || config.contains("schema")) {
-    refuse_change(model,
-                  "is described by a layout: only models with a config.json that "
-                  "describes them can be changed");
+    refuse_change(model, "is described by a layout, and such models cannot be changed");
   }
   const bool decodes = model.stack() == "encoder" || model.stack() == "decoder";
   if (!model.stack().empty() && !decodes) {

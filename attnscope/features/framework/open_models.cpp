@@ -120,7 +120,7 @@ Checkpoint open_base(const NamedModel& named, bool remote, const Session& sessio
     ErrorParts parts = error.parts();
     const std::string adapter = verbatim(named.adapter->path);
     parts.problem += "; it is the base model in the config of '" + adapter + "'";
-    if (parts.hint.empty()) parts.hint = "pass BASE+" + adapter;
+    parts.hint += (parts.hint.empty() ? "pass BASE+" : ", or pass BASE+") + adapter;
     throw Error(error.kind(), std::move(parts));
   }
 }

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "attnscope/base/error.h"
+#include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
 #include "attnscope/base/text_encoding.h"
 #include "attnscope/features/common/options/shared_options.h"
@@ -36,8 +38,8 @@ std::string unknown_note(const Model& model, const Tokenizer& tokenizer,
     unknown.all += of_text.all;
   }
   if (!unknown.are_most()) return "";
-  return verbatim(model.name()) + ": " + unknown.text() +
-         " are unknown to its tokenizer, so the results mostly describe the unknown token, not the "
+  return verbatim(model.name()) + ": " + unknown.text() + (unknown.unknown == 1 ? " is" : " are") +
+         " unknown to its tokenizer, so the results mostly describe the unknown token, not the "
          "text";
 }
 
@@ -215,10 +217,27 @@ std::vector<Exclusion> text_exclusions(bool with_windows) {
   return out;
 }
 
+namespace {
+
+/// `mask_token_id` of config.json: the tokenizer of LLaDA does not name its mask token.
+std::optional<std::int64_t> mask_of_config(const Model& model) {
+  constexpr const char* kConfig = "config.json";
+  constexpr std::uint64_t kMaxBytes = 10'000'000;
+  const CheckpointFolder& folder = model.checkpoint().folder();
+  if (!folder.has(kConfig)) return {};
+  const auto config = parse_python_json(folder.read_text(kConfig, kMaxBytes), kConfig);
+  const auto found = config.is_object() ? config.find("mask_token_id") : config.end();
+  if (found == config.end() || !found->is_number_integer() || *found < 0) return {};
+  return found->get<std::int64_t>();
+}
+
+}  // namespace
+
 std::optional<std::int64_t> mask_of(const Model& model) {
   if (model.spec().causal) return {};
   const TokenizedText shown = shown_tokens_of(model);
-  return shown.tokenizer ? shown.tokenizer->special_tokens().mask : std::nullopt;
+  const auto mask = shown.tokenizer ? shown.tokenizer->special_tokens().mask : std::nullopt;
+  return mask ? mask : mask_of_config(model);
 }
 
 Tokenizer tokenizer_of(const Model& model, std::string_view ids) {
