@@ -120,7 +120,7 @@ _WRITERS: dict[str, tuple[Writer, str]] = {
 
 def is_ids(parameter: dict[str, Any]) -> bool:
     """Return whether the parameter takes token ids."""
-    return bool(parameter["type"] == "text" and parameter["metavariable"] == "IDS")
+    return bool(parameter["type"] == "text" and parameter["metavariable"] in ("IDS", "TYPES"))
 
 
 def is_token(parameter: dict[str, Any]) -> bool:
