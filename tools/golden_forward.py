@@ -163,7 +163,7 @@ def inputs_of(case: Case, variant: Variant, config: dict) -> Inputs:
 
 def run(case: Case, weights: Path, config: dict, inputs: Inputs) -> list[dict[str, np.ndarray]]:
     # Dynamic scaling remembers the longest text, so each batch uses a new model.
-    with case.corrected():
+    with case.corrected(), case.altered():
         return [row for texts in inputs.batches for row in outputs(load(case, weights, config), texts, inputs.pad)]
 
 
@@ -173,7 +173,7 @@ def run_in_float64(case: Case, weights: Path, config: dict, inputs: Inputs) -> l
     rows = []
     for texts in inputs.batches:
         model = load(case, weights, config).double()
-        with InFloat64(), case.corrected():
+        with InFloat64(), case.corrected(), case.altered():
             rows += outputs(model, texts, inputs.pad)
     return rows
 
@@ -199,7 +199,7 @@ def check_without_maps(case: Case, weights: Path, config: dict, inputs: Inputs, 
     if not getattr(transformers, case.model)._supports_sdpa:
         return
     for text, row in zip((text for texts in inputs.batches for text in texts), rows, strict=True):
-        with torch.no_grad():
+        with torch.no_grad(), case.altered():
             model = load(case, weights, config, "sdpa")
             with last_states_kept(model):
                 states = states_of(model, model(input_ids=torch.from_numpy(text).long()[None], output_hidden_states=True))
@@ -243,7 +243,7 @@ def batches_of(inputs: Inputs) -> dict[str, str] | None:
 def generated_tensors(case: Case, folder: Path, config: dict) -> Tensors:
     prompt = tokens_of(case, config["vocab_size"], None, PROMPT, 0)
     ids = torch.from_numpy(prompt).long()[None]
-    with torch.no_grad(), case.corrected():
+    with torch.no_grad(), case.corrected(), case.altered():
         text = load(case, folder / "model.safetensors", config).generate(
             ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=WRITTEN, eos_token_id=None,
             pad_token_id=0, use_cache=True)

@@ -35,6 +35,7 @@ class Case:
     routes: bool = False  # Whether its layers have experts.
     loads_back: bool = True  # Whether transformers can still read the rewritten files with `model`.
     corrected: Callable = nullcontext  # Context that fixes errors of transformers' eager attention.
+    altered: Callable = nullcontext  # Context that makes another model of an architecture: both ways, ALiBi instead of RoPE.
 
 
 def changed(config: dict, changes: dict) -> dict:

@@ -186,7 +186,7 @@ PUBLISHED = [
         {"head_dim": ABSENT}), minicpm_keys),
     published("baichuan", "LlamaForCausalLM", one_head_each(), baichuan_keys, packed),
     published("baichuan-13b", "LlamaForCausalLM", one_head_each(num_attention_heads=3, num_key_value_heads=3, hidden_size=12), baichuan_13b_keys,
-              packed, corrected=alibi_instead_of_rotation),
+              packed, altered=alibi_instead_of_rotation),
     published("chatglm", "GlmForCausalLM", GLM | {"rope_parameters": rope() | HALF}, chatglm_keys, chatglm_names,
               (TEXTS, variant("ratio", rope_parameters=rope(5e5) | HALF), variant("eps", rms_norm_eps=1e-2))),
     published("glm4v", "Glm4ForCausalLM", GLM | {"head_dim": 4, "rms_norm_eps": 1e-5, "rope_parameters": rope() | HALF}, glm4v_keys,
