@@ -203,7 +203,7 @@ struct Mamba2Rule {
   ConfigNumber least_step = {};         // or only the smallest
   ConfigFlag normalized = {"", true};   // false: y silu(z) has no norm
   ConfigFlag norm_first = {"", false};  // true: norm(y) silu(z) instead of norm(y silu(z))
-  std::optional<double> epsilon = {};   // of this norm; none: that of the other norms
+  bool heads_fill_channels = true;      // false: heads decide the number of channels
   ConfigNumber input_factor = {"", 1};
   std::string projection_factors = {};  // a list of factors of z, x, B, C and the steps
 };

@@ -219,6 +219,10 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_positions(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_mixer(spec);
+  if (spec.not_run.empty() && architecture.experts && config.number(architecture.experts->inputs)) {
+    spec.not_run = "experts that read a projection of the residual stream ('" +
+                   architecture.experts->inputs.name + "') are not supported";
+  }
   const std::optional<MixerSpec> mixer = mixer_spec(spec, config, common.activation);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
   common.attention.temperature = temperature_of(architecture, config);

@@ -64,8 +64,8 @@ Activation activation_of(const std::string& key, const ConfigReader& config) {
 
 void check_size(std::int64_t a, std::int64_t b, const ConfigReader& config) {
   if (a <= kMaxSize / b) return;
-  config.refuse("layers without attention with a state of " + std::to_string(a) + " times " +
-                counted(b, "number") + " exceed the limit of " + std::to_string(kMaxSize));
+  config.refuse("mixers with " + std::to_string(a) + " times " + counted(b, "number") +
+                " exceed the limit of " + std::to_string(kMaxSize));
 }
 
 MambaSpec read_mamba(const MambaRule& rule, const ConfigReader& config, std::int64_t width) {
@@ -107,6 +107,10 @@ Mamba2Spec read_mamba2(const Mamba2Rule& rule, const ConfigReader& config, std::
   if (spec.head_dim == 0) {
     config.refuse(counted(inner, "channel") + " of Mamba-2 cannot be divided into " +
                   counted(heads, "head"));
+  }
+  if (rule.heads_fill_channels && spec.head_dim * heads != inner) {
+    config.refuse(counted(heads, "head") + " of " + std::to_string(spec.head_dim) +
+                  " do not have the " + counted(inner, "channel") + " of Mamba-2");
   }
   if (heads % spec.groups != 0) {
     config.refuse(counted(heads, "head") + " of Mamba-2 cannot be divided into " +

@@ -277,7 +277,7 @@ std::optional<MixerSpec> mixer_spec(const ModelSpec& spec, const ConfigReader& c
   }
   if (rule.mamba2) {
     out.mamba2 = read_mamba2(*rule.mamba2, config, width);
-    out.mamba2->epsilon = rule.mamba2->epsilon.value_or(epsilon);
+    out.mamba2->epsilon = epsilon;
   }
   return out;
 }

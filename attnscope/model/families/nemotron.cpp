@@ -85,7 +85,8 @@ Architecture nemotron_h() {
                            .output_biased = {"use_bias", false},
                            .convolution_biased = {"use_conv_bias", true, "mamba_conv_bias"},
                            .activation_key = "mamba_hidden_act",
-                           .least_step = {"time_step_min", 0.001}}});
+                           .least_step = {"time_step_min", 0.001},
+                           .heads_fill_channels = false}});
   return architecture;
 }
 

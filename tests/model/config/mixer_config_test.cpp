@@ -145,6 +145,9 @@ TEST(MixerConfig, RejectsInvalidValues) {
       {"recurrent_gemma", {{"block_types", json::array()}}, "'block_types' lists 0 of 3 layers"},
       {"jamba", {{"attn_layer_offset", 8}}, "'attn_layer_offset' is 8"},
       {"nemotron_h", {{"hybrid_override_pattern", 7}}, "'hybrid_override_pattern'"},
+      {"falcon_h1",
+       {{"mamba_d_ssm", 48}, {"mamba_n_heads", 6}, {"mamba_d_head", 4}, {"mamba_n_groups", 1}},
+       "6 heads of 4 do not have the 48 channels of Mamba-2"},
   };
   for (const auto& row : cases) {
     const auto& type = row.type;  // lambdas cannot capture structured bindings
@@ -153,6 +156,13 @@ TEST(MixerConfig, RejectsInvalidValues) {
     SCOPED_TRACE(problem);
     EXPECT_ERROR_SAYING(ErrorKind::format, spec_of(type, changes), problem);
   }
+}
+
+TEST(MixerConfig, ExpertsThatReadALatentAreNotRun) {
+  EXPECT_EQ(spec_of("nemotron_h", json::object()).not_run, "");
+  EXPECT_EQ(spec_of("nemotron_h", {{"moe_latent_size", 12}}).not_run,
+            "experts that read a projection of the residual stream ('moe_latent_size') are not "
+            "supported");
 }
 
 TEST(MixerConfig, SharedBlocksAlternate) {
