@@ -36,14 +36,14 @@ void project_like(const LinearLayer& projection, MatrixView<const float> x,
 void AltUpStreams::start(const AltUpSpec& spec, std::span<const SharedLinear> projections,
                          MatrixView<float> active, const Compute& compute) {
   active_ = spec.active;
-  others_.clear();
+  streams_.clear();
   const Matrix<float> embedding = copied(active);
-  others_.push_back(copied(active));
+  streams_.push_back(copied(active));
   for (const SharedLinear& projection : projections) {
-    Matrix<float>& own = others_.emplace_back(active.rows, active.cols);
+    Matrix<float>& own = streams_.emplace_back(active.rows, active.cols);
     project_like(*projection, embedding.view(), embedding.view(), own.view(), compute);
   }
-  copy_into(active, others_[static_cast<std::size_t>(active_)].view());
+  copy_into(active, streams_[static_cast<std::size_t>(active_)].view());
 }
 
 MatrixView<float> AltUpStreams::modalities(const AltUpWeights& weights,
@@ -57,41 +57,41 @@ MatrixView<float> AltUpStreams::modalities(const AltUpWeights& weights,
 
 void AltUpStreams::predict(const AltUpWeights& weights, MatrixView<float> active,
                            const Compute& compute) {
-  const auto streams = std::ssize(others_);
+  const auto streams = std::ssize(streams_);
   const MatrixView<float> chosen = modalities(weights, active, compute);
   const MatrixView<float> coefficients = sized(coefficients_, active.rows, streams * streams);
   apply(*weights.predict, chosen, {}, coefficients, compute);
-  copy_into(others_[static_cast<std::size_t>(active_)].view(), active);
-  std::vector<float> before(others_.size());
+  copy_into(streams_[static_cast<std::size_t>(active_)].view(), active);
+  std::vector<float> before(streams_.size());
   for (std::int64_t row = 0; row < active.rows; ++row) {
     for (std::int64_t col = 0; col < active.cols; ++col) {
-      for (std::size_t at = 0; at < before.size(); ++at) before[at] = others_[at](row, col);
+      for (std::size_t at = 0; at < before.size(); ++at) before[at] = streams_[at](row, col);
       for (std::size_t to = 0; to < before.size(); ++to) {
         float change = 0;
         for (std::size_t from = 0; from < before.size(); ++from) {
           change += before[from] *
                     coefficients(row, static_cast<std::int64_t>(to * before.size() + from));
         }
-        others_[to](row, col) = change + before[to];
+        streams_[to](row, col) = change + before[to];
       }
     }
   }
-  copy_into(active, others_[static_cast<std::size_t>(active_)].view());
+  copy_into(active, streams_[static_cast<std::size_t>(active_)].view());
 }
 
 void AltUpStreams::correct(const AltUpWeights& weights, MatrixView<float> active,
                            const Compute& compute) {
-  const auto streams = std::ssize(others_);
+  const auto streams = std::ssize(streams_);
   const MatrixView<float> chosen = modalities(weights, active, compute);
   const MatrixView<float> coefficients = sized(coefficients_, active.rows, streams);
   apply(*weights.correct, chosen, {}, coefficients, compute);
-  const Matrix<float>& predicted = others_[static_cast<std::size_t>(active_)];
+  const Matrix<float>& predicted = streams_[static_cast<std::size_t>(active_)];
   for (std::int64_t row = 0; row < active.rows; ++row) {
     for (std::int64_t col = 0; col < active.cols; ++col) {
       const float of_active = predicted(row, col), innovation = active(row, col) - of_active;
       for (std::int64_t number = 0; number < streams; ++number) {
         float& to = number == active_ ? active(row, col)
-                                      : others_[static_cast<std::size_t>(number)](row, col);
+                                      : streams_[static_cast<std::size_t>(number)](row, col);
         const float prediction = number == active_ ? of_active : to;
         to = innovation * (coefficients(row, number) + 1) + prediction;
       }
@@ -112,7 +112,7 @@ MatrixView<const float> AltUpStreams::scaled(const AltUpWeights& weights,
 }
 
 void AltUpStreams::add(MatrixView<const float> term, MatrixView<float> active) {
-  for (std::int64_t number = 1; number < std::ssize(others_); ++number) {
+  for (std::int64_t number = 1; number < std::ssize(streams_); ++number) {
     const MatrixView<float> to = stream(number, active);
     for (std::int64_t row = 0; row < to.rows; ++row) {
       for (std::int64_t col = 0; col < to.cols; ++col) to(row, col) += term(row, col);
@@ -132,7 +132,7 @@ void AltUpStreams::merge(std::span<const SharedLinear> projections, MatrixView<f
       for (std::int64_t col = 0; col < active.cols; ++col) sum(row, col) += projected(row, col);
     }
   }
-  const float share = 1 / static_cast<float>(others_.size());
+  const float share = 1 / static_cast<float>(streams_.size());
   for (std::int64_t row = 0; row < active.rows; ++row) {
     for (std::int64_t col = 0; col < active.cols; ++col) active(row, col) = sum(row, col) * share;
   }

@@ -34,13 +34,13 @@ class AltUpStreams {
  private:
   /// Stream k; the active one is `active`.
   MatrixView<float> stream(std::int64_t number, MatrixView<float> active) {
-    return number == active_ ? active : others_[static_cast<std::size_t>(number)].view();
+    return number == active_ ? active : streams_[static_cast<std::size_t>(number)].view();
   }
   MatrixView<float> modalities(const AltUpWeights& weights, MatrixView<const float> active,
                                const Compute& compute);
 
   std::int64_t active_ = 0;
-  std::vector<Matrix<float>> others_;  // that of the active one is its prediction
+  std::vector<Matrix<float>> streams_;  // that of the active one is its prediction
   Matrix<float> normed_, modalities_, coefficients_;
 };
 

@@ -119,10 +119,6 @@ struct ForwardObserver {
   std::function<void(std::int64_t layer, MatrixView<float> heads)> on_heads = {};
   /// Input of the output projection of a decoder's cross-attention.
   std::function<void(std::int64_t layer, MatrixView<float> heads)> on_cross_heads = {};
-  /// Output of a layer's mixer (Mamba, Gated DeltaNet, a short convolution), before it is added:
-  /// (rows, D). May be modified. With this callback, the output is rounded to float32 before it is
-  /// added.
-  std::function<void(std::int64_t layer, MatrixView<float> output)> on_mixer = {};
   /// Output of a layer's MLP, before a norm of this output and before it is added: (rows, D). May
   /// be modified. With this callback, the output is rounded to float32 before it is added.
   std::function<void(std::int64_t layer, MatrixView<float> output)> on_mlp = {};
@@ -136,9 +132,9 @@ struct ForwardObserver {
 struct PassStart {
   std::int64_t layer = 0;
   MatrixView<const float> stream;  // (rows, D), residual stream before the layer
-  /// Values of on_heads, on_cross_heads and on_mixer for this layer. No data: the layer computes
-  /// its attention or mixer.
-  MatrixView<const float> heads = {}, cross_heads = {}, mixed = {};
+  /// Values of on_heads and on_cross_heads for this layer. No data: the layer computes its
+  /// attention.
+  MatrixView<const float> heads = {}, cross_heads = {};
   bool attends = true;  // false: its attention and mixer add nothing, not even biases
 };
 

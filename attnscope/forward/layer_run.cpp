@@ -152,10 +152,18 @@ void LayerRun::mix_tokens(std::int64_t layer, MatrixView<const float> input) {
   const MatrixView<float> context =
       sized(mixer_context_, rows_.total, mixer.output->weights.inputs());
   mixers_.run(layer, mixer, input, context);
-  const MatrixView<float> mixed = sized(mixed_, states_.rows(), states_.cols());
-  apply(*mixer.output, context, {}, mixed, compute_);
-  if (mixer.factor == 1) return;
-  for (std::int64_t at = 0; at < mixed.rows * mixed.cols; ++at) mixed.data[at] *= mixer.factor;
+}
+
+void LayerRun::add_mixer(std::int64_t layer, double branch_factor) {
+  const MixerWeights& mixer = *weights_.layers[static_cast<std::size_t>(layer)].mixer;
+  const MatrixView<float> stream = states_.view();
+  const double factor = static_cast<double>(mixer.factor) * branch_factor;
+  if (factor == 1) {
+    return apply(*mixer.output, mixer_context_.view(), {.add = stream}, stream, compute_);
+  }
+  apply(*mixer.output, mixer_context_.view(), {}, sized(change_, stream.rows, stream.cols),
+        compute_);
+  add_to_stream(change_, factor);
 }
 
 void LayerRun::run_attention(std::int64_t layer, MatrixView<const float> input) {
@@ -253,12 +261,7 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
     run_attention(layer, input);
   }
   if (maps_only && !ends_across) return;
-  if (start.mixed.data != nullptr) {
-    copy_into(sized(mixed_, start.mixed.rows, start.mixed.cols), start.mixed);
-  } else if (mixes) {
-    mix_tokens(layer, input);
-  }
-  if (mixes && observer_.on_mixer) observer_.on_mixer(layer, mixed_.view());
+  if (mixes) mix_tokens(layer, input);
   if (attends) {
     if (observer_.on_heads) observer_.on_heads(layer, context_.view());
     show_input(layer, Role::output, context_.view());
@@ -276,7 +279,7 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   }
 
   if (attends) add_attention(layer);
-  if (mixes) add_to_stream(mixed_, spec.branch_factor);
+  if (mixes) add_mixer(layer, spec.branch_factor);
   if (weights.laurel) add_laurel(*weights.laurel, input, stream, compute_);
   if (spec.parallel) {
     add_to_stream(of_mlp, spec.branch_factor);

@@ -110,8 +110,9 @@ class LayerRun {
   LayerMaps make_room_for_maps(std::int64_t layer, const std::vector<std::int64_t>& keys);
   /// Computes context_, the input of the output projection, from a layer's normalized input.
   void run_attention(std::int64_t layer, MatrixView<const float> input);
-  /// Computes mixed_, the output of the mixer before it is added.
+  /// Computes mixer_context_, the input of the mixer's output projection.
   void mix_tokens(std::int64_t layer, MatrixView<const float> input);
+  void add_mixer(std::int64_t layer, double branch_factor);
   void mlp(std::int64_t layer, MatrixView<const float> input, MatrixView<float> out, bool add);
   /// Adds the output projection of context_ to the residual stream.
   void add_attention(std::int64_t layer);
@@ -133,7 +134,7 @@ class LayerRun {
 
   ExpertRun experts_;
   Matrix<float> normed_, change_, qkv_, context_, wide_, gates_;
-  Matrix<float> mixer_context_, mixed_, scaled_;
+  Matrix<float> mixer_context_, scaled_;
   Matrix<float> cross_keys_and_values_;  // keys and values of the encoder output
   MlaAttention mla_;
   MixerRun mixers_;

@@ -1,4 +1,4 @@
-// Functions that several layers without attention use.
+// Functions that several mixers use.
 #pragma once
 
 #include <cmath>

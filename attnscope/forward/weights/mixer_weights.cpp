@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "attnscope/forward/mixer_functions.h"
-
 #include "attnscope/model/tensor_names.h"
 
 namespace attnscope {
