@@ -108,11 +108,26 @@ std::vector<NllWithoutPart> mean_nll_without_parts(const ForwardPass& pass, cons
       return there ? nll : std::numeric_limits<double>::quiet_NaN();
     };
     ForwardObserver observer;
+    const auto add = [&](const PassStart& start) {
+      NllWithoutPart& own = sums[static_cast<std::size_t>(start.layer)];
+      own.attention +=
+          nll_from({.layer = start.layer, .stream = start.stream, .attends = false}, {});
+      own.mlp += nll_without_mlp(start);
+    };
+    // The heads of a layer are computed once. Mixers are computed again without the MLP.
+    const Dimensions& dimensions = pass.model().dimensions();
+    const auto has_only_heads = [&](std::int64_t layer) {
+      return dimensions.attends(layer) && !dimensions.mixes(layer);
+    };
+    Matrix<float> before;
     observer.on_stream = [&](std::int64_t layer, MatrixView<const float> stream) {
-      if (layer == pass.model().dimensions().layers) return;
-      NllWithoutPart& own = sums[static_cast<std::size_t>(layer)];
-      own.attention += nll_from({.layer = layer, .stream = stream, .attends = false}, {});
-      own.mlp += nll_without_mlp({.layer = layer, .stream = stream});
+      if (layer == dimensions.layers) return;
+      if (!has_only_heads(layer)) return add({.layer = layer, .stream = stream});
+      before = copied(stream);
+    };
+    observer.on_heads = [&](std::int64_t layer, MatrixView<float> heads) {
+      if (!has_only_heads(layer)) return;
+      add({.layer = layer, .stream = before.view(), .heads = heads});
     };
     pass.run(batch, observer, compute);
   }

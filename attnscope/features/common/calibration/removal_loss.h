@@ -21,7 +21,8 @@ std::vector<double> mean_nll_without(const ForwardPass& pass, const TextWindows&
                                      const Compute& compute);
 
 /// The same for the attention and the MLP of a layer, each removed separately with its bias: its
-/// output is replaced by zero. NaN if the layer has none.
+/// output is replaced by zero. NaN if the layer has none. A mixer is removed with the attention
+/// that it replaces or accompanies.
 struct NllWithoutPart {
   double attention = 0, mlp = 0;
 };
