@@ -43,6 +43,7 @@ std::string stream_obstacle(const ForwardPass& pass) {
     return "its layers have inputs other than the residual stream";
   }
   for (const LayerWeights& layer : weights.layers) {
+    if (layer.mixer != nullptr) return "the outputs of its mixers are not attributed";
     if (layer.attention_sum || layer.mlp_sum || (layer.cross && layer.cross->sum)) {
       return "its layers normalize the residual stream, so it is not a sum of component outputs";
     }
@@ -54,7 +55,6 @@ std::string stream_obstacle(const ForwardPass& pass) {
       return "its attention or MLP outputs are scaled per dimension";
     }
     if (layer.output_factor != 1) return "its layers scale the residual stream";
-    if (layer.mixer != nullptr) return "the outputs of its mixers are not attributed";
   }
   const auto replaces = [](const LayerSpec& layer) { return layer.norms_replace_stream; };
   const auto& layers = pass.model().spec().layers;
