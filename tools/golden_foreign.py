@@ -8,6 +8,7 @@ transformers, in float32. The singular values of some matrices are in float64. N
 open_clip_torch and litgpt, but tests do not.
 """
 
+import argparse
 import json
 import os
 import sys
@@ -147,6 +148,62 @@ def distributed(folder):
     write_llama_golden(folder, model)
 
 
+def fairseq_layers(state, renames):
+    """Rename tensors of transformers as transformers' conversion scripts of fairseq's models do, in reverse."""
+    out = {}
+    for name, value in state.items():
+        for own, theirs in renames:
+            name = name.replace(own, theirs)
+        out[name] = value.detach().clone()
+    return out
+
+
+def fairseq_roberta(folder):
+    """A file of 2019: the model is called decoder, and Q, K and V are one tensor."""
+    config = hf.RobertaConfig(vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+                              max_position_embeddings=14, type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=1)
+    model = randomize(hf.RobertaForMaskedLM(config))
+    model.roberta.embeddings.token_type_embeddings.weight.data.zero_()  # fairseq has none
+    skipped = ("token_type", "position_ids", "token_type_ids", "lm_head.decoder")
+    state = {name: value for name, value in model.state_dict().items() if not any(part in name for part in skipped)}
+    state = fairseq_layers(state, [
+        ("roberta.embeddings.word_embeddings", "decoder.sentence_encoder.embed_tokens"),
+        ("roberta.embeddings.position_embeddings", "decoder.sentence_encoder.embed_positions"),
+        ("roberta.embeddings.LayerNorm", "decoder.sentence_encoder.emb_layer_norm"), ("roberta.encoder.layer.", "decoder.sentence_encoder.layers."),
+        ("attention.output.dense", "self_attn.out_proj"), ("attention.output.LayerNorm", "self_attn_layer_norm"),
+        ("intermediate.dense", "fc1"), ("output.dense", "fc2"), ("output.LayerNorm", "final_layer_norm"), ("lm_head", "decoder.lm_head")])
+    for number in range(2):
+        for kind in ("weight", "bias"):
+            place = f"decoder.sentence_encoder.layers.{number}."
+            parts = [state.pop(f"{place}attention.self.{part}.{kind}") for part in ("query", "key", "value")]
+            state[f"{place}self_attn.in_proj_{kind}"] = torch.cat(parts)
+    state["decoder.lm_head.weight"] = state["decoder.sentence_encoder.embed_tokens.weight"]
+    args = argparse.Namespace(arch="roberta_base", encoder_embed_dim=16, encoder_attention_heads=2, encoder_ffn_embed_dim=24,
+                              activation_fn="gelu", max_positions=12, best_checkpoint=float("inf"))
+    torch.save({"args": args, "model": state, "extra_state": {"epoch": 1}, "last_optimizer_state": None}, folder / "model.pt")
+    write_golden(folder, model(torch.tensor([TOKENS])).logits[0, -1],
+                 k=spectrum(model.roberta.encoder.layer[1].attention.self.key.weight))
+
+
+def fairseq_bart(folder):
+    """A file since fairseq 0.10.2: the options are in `cfg`."""
+    config = hf.BartConfig(vocab_size=40, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
+                           encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=12, activation_function="gelu",
+                           scale_embedding=False, tie_word_embeddings=True)
+    model = randomize(hf.BartForConditionalGeneration(config))
+    state = {name.removeprefix("model."): value.detach() for name, value in model.state_dict().items()}
+    tokens = state.pop("shared.weight")
+    state = {name: value for name, value in state.items() if name not in ("final_logits_bias", "lm_head.weight")}
+    state |= {"encoder.embed_tokens.weight": tokens, "decoder.embed_tokens.weight": tokens, "decoder.output_projection.weight": tokens,
+              "encoder.version": torch.tensor([3.0]), "decoder.version": torch.tensor([3.0])}
+    options = dict(arch="bart_base", encoder_embed_dim=16, encoder_attention_heads=2, encoder_ffn_embed_dim=24, decoder_attention_heads=2,
+                   decoder_ffn_embed_dim=24, encoder_normalize_before=False, decoder_normalize_before=False, no_scale_embedding=True,
+                   activation_fn="gelu")
+    torch.save({"args": None, "cfg": {"model": argparse.Namespace(**options)}, "model": state}, folder / "checkpoint_best.pt")
+    output = model(input_ids=torch.tensor([TOKENS]), decoder_input_ids=torch.tensor([TOKENS])).logits[0, -1]
+    write_golden(folder, output, k=spectrum(model.model.decoder.layers[1].encoder_attn.k_proj.weight))
+
+
 def whisper(folder):
     from whisper.model import ModelDimensions, Whisper
     sizes = dict(n_mels=8, n_audio_ctx=10, n_audio_state=16, n_audio_head=2, n_audio_layer=1, n_vocab=30, n_text_ctx=8,
@@ -213,7 +270,7 @@ def onnx(folder):
 
 CASES = {"nanogpt": nanogpt, "consolidated-2": consolidated, "npz-compressed": npz, "whisper": whisper, "timm": timm,
          "open_clip": open_clip, "onnx": onnx, "litgpt": litgpt, "litgpt-pythia": lambda folder: litgpt(folder, pythia=True),
-         "distributed": distributed}
+         "distributed": distributed, "fairseq-roberta": fairseq_roberta, "fairseq-bart": fairseq_bart}
 
 if __name__ == "__main__":
     hf.logging.set_verbosity_error()

@@ -138,6 +138,12 @@ using nlohmann::json;
 constexpr int kMaxHparamsDepth = 16;
 constexpr std::size_t kMaxValues = 100'000, kMaxText = 1000;
 
+/// Whether the value is the options of a program that uses argparse.
+bool is_namespace(const Pickle& pickle, PickleRef value) {
+  const PickleRef callee = pickle.at(value).callee;
+  return callee != kNoPickleRef && pickle.at(callee).text == "argparse.Namespace";
+}
+
 /// Decrements `left`, so that values that are part of many others cannot make the text endless.
 json as_json(const Pickle& pickle, PickleRef value, int depth, std::size_t& left) {
   const PickleNode& node = pickle.at(value);
@@ -168,6 +174,9 @@ json as_json(const Pickle& pickle, PickleRef value, int depth, std::size_t& left
       }
       return out;
     }
+    case PickleKind::object:
+      if (!is_namespace(pickle, value) || node.state == kNoPickleRef) return nullptr;
+      return as_json(pickle, node.state, depth + 1, left);
     default: return nullptr;
   }
 }
@@ -177,10 +186,11 @@ json as_json(const Pickle& pickle, PickleRef value, int depth, std::size_t& left
 std::string settings_of(const Pickle& pickle) {
   json settings = json::object();
   std::size_t left = kMaxValues;
-  for (const char* key : {"model_args", "dims"}) {
+  for (const char* key : {"model_args", "dims", "args", "cfg"}) {
     const PickleRef value = find_item(pickle, pickle.root, key);
-    if (value == kNoPickleRef || pickle.at(value).kind != PickleKind::dict) continue;
-    settings[key] = as_json(pickle, value, 0, left);
+    if (value == kNoPickleRef) continue;
+    json saved = as_json(pickle, value, 0, left);
+    if (saved.is_object()) settings[key] = std::move(saved);
   }
   return settings.empty() ? "" : settings.dump();
 }

@@ -28,6 +28,7 @@ Architecture bert() {
       .embedding = {.tokens = "embeddings.word_embeddings.weight",
                     .positions = "embeddings.position_embeddings.weight",
                     .types = "embeddings.token_type_embeddings.weight",
+                    .type_count = {"type_vocab_size", 2},
                     .norm = "embeddings.LayerNorm"},
       .norm = NormRule{.epsilon = {"layer_norm_eps", 1e-12},
                        .attention_sum = "encoder.layer.{layer}.attention.output.LayerNorm",

@@ -18,8 +18,9 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMaxSettingsBytes = 10'000'000;
 constexpr std::int64_t kMaxForeignSize = std::int64_t{1} << 31;
-constexpr std::array<ReadForeign, 6> kReaders = {read_nanogpt,      read_litgpt,    read_whisper_pt,
-                                                 read_consolidated, read_open_clip, read_timm_vit};
+constexpr std::array<ReadForeign, 7> kReaders = {read_nanogpt,      read_litgpt,  read_whisper_pt,
+                                                 read_consolidated, read_fairseq, read_open_clip,
+                                                 read_timm_vit};
 
 /// Whether transformers, or a program that writes its files, describes the model.
 bool is_described(const Checkpoint& checkpoint) {

@@ -32,6 +32,8 @@ std::optional<ForeignModel> read_consolidated(const Checkpoint& checkpoint,
                                               const nlohmann::json& settings);
 std::optional<ForeignModel> read_litgpt(const Checkpoint& checkpoint,
                                         const nlohmann::json& settings);
+std::optional<ForeignModel> read_fairseq(const Checkpoint& checkpoint,
+                                         const nlohmann::json& settings);
 std::optional<ForeignModel> read_open_clip(const Checkpoint& checkpoint,
                                            const nlohmann::json& settings);
 std::optional<ForeignModel> read_timm_vit(const Checkpoint& checkpoint,

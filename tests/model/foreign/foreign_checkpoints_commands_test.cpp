@@ -40,6 +40,25 @@ void expect_logits(const Words& arguments, const json& wanted, const char* id) {
   }
 }
 
+/// The last values of a tensor that `predict` saves.
+void expect_saved(const Words& arguments, const char* tensor, const json& wanted) {
+  const TempFolder temp;
+  const std::string file = (temp.path() / "saved.safetensors").string();
+  output_of(Words{"predict"} + arguments + Words{"--save", file, "--quiet"});
+  const Checkpoint saved = Checkpoint::open(file);
+  const CheckpointTensor* found = saved.find(tensor);
+  ASSERT_NE(found, nullptr);
+  std::int64_t count = 1;
+  for (const std::int64_t size : found->view.shape) count *= size;
+  const std::int64_t wanted_count = std::ssize(wanted);
+  ASSERT_GE(count, wanted_count);
+  std::vector<float> got(wanted.size());
+  decode_elements(found->view, count - wanted_count, 1, wanted_count, got.data());
+  for (std::size_t at = 0; at < got.size(); ++at) {
+    EXPECT_NEAR(got[at], wanted[at].get<double>(), kLogitTolerance) << at;
+  }
+}
+
 TEST(CliForeign, TextModelsEqualTheirProgram) {
   for (const std::string name :
        {"nanogpt", "consolidated-2", "npz-compressed", "litgpt", "distributed"}) {
@@ -48,6 +67,16 @@ TEST(CliForeign, TextModelsEqualTheirProgram) {
     expect_logits({foreign(name), "--tokens", "3,7,1,9,4"}, golden["logits"], "token_id");
     expect_spectrum({foreign(name), "--matrix", "k", "--layers", "1"}, golden["spectra"]["k"]);
   }
+}
+
+TEST(CliForeign, ModelsOfFairseqEqualTransformers) {
+  const std::string roberta = foreign("fairseq-roberta"), bart = foreign("fairseq-bart");
+  const json of_roberta = golden_of("fairseq-roberta"), of_bart = golden_of("fairseq-bart");
+  expect_saved({roberta, "--tokens", "3,7,1,9,4"}, "logits", of_roberta["logits"]);
+  expect_spectrum({roberta, "--matrix", "k", "--layers", "1"}, of_roberta["spectra"]["k"]);
+  expect_logits({bart, "--tokens", "3,7,1,9,4", "--target-tokens", "3,7,1,9,4"}, of_bart["logits"],
+                "token_id");
+  expect_spectrum({bart + ":cross", "--matrix", "k", "--layers", "1"}, of_bart["spectra"]["k"]);
 }
 
 /// GPT-NeoX keeps Q, K and V of each head together; LitGPT does not.
@@ -99,19 +128,9 @@ TEST(CliForeign, WhisperDecodesItsEncoderOutput) {
 }
 
 TEST(CliForeign, ImagesGiveTheEmbeddingOfOpenClip) {
-  const TempFolder temp;
-  const std::string file = (temp.path() / "saved.safetensors").string();
-  output_of({"predict", foreign("open_clip") + ":vision", "--pixel-values",
-             foreign("open_clip") + "/pixels.npy", "--save", file, "--quiet"});
-  const Checkpoint saved = Checkpoint::open(file);
-  const CheckpointTensor* found = saved.find("image_embedding");
-  ASSERT_NE(found, nullptr);
-  const json wanted = golden_of("open_clip")["logits"];
-  std::vector<float> got(wanted.size());
-  decode_elements(found->view, 0, 1, std::ssize(got), got.data());
-  for (std::size_t at = 0; at < got.size(); ++at) {
-    EXPECT_NEAR(got[at], wanted[at].get<double>(), kLogitTolerance) << at;
-  }
+  expect_saved(
+      {foreign("open_clip") + ":vision", "--pixel-values", foreign("open_clip") + "/pixels.npy"},
+      "image_embedding", golden_of("open_clip")["logits"]);
 }
 
 TEST(CliForeign, ImagesGiveTheLabelsOfTimm) {
