@@ -141,6 +141,9 @@ class Checkpoint {
   void open_parts(const CheckpointFolder& folder, const std::string& name);
   void add_file(MappedFile file);
   void add_contents(MappedFile file, FileContents contents);
+  /// Opens the file that stores the bytes, unless it is already open, and sets the tensor's bytes.
+  void find_bytes(CheckpointTensor& tensor, const BytesOfOtherFile& place,
+                  std::map<std::string, std::size_t>& opened);
   /// Prefers the config and tokenizer inside the weights file to files in its folder.
   void use_own_texts();
   void warn(const CheckpointTensor& tensor, const std::string& problem);

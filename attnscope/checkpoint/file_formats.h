@@ -17,9 +17,16 @@
 
 namespace attnscope {
 
+/// Bytes of another file in the same folder. The name comes from an untrusted file.
+struct BytesOfOtherFile {
+  std::string file;
+  std::uint64_t first = 0, count = 0;
+};
+
 struct NamedTensor {
   std::string name;
   TensorView view;
+  std::optional<BytesOfOtherFile> other_file = {};  // if set, `view` has no bytes yet
 };
 
 /// The result of reading a file. Views point into the file or into `memory`.

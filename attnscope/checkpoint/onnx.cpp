@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,8 +30,10 @@ enum TensorField : std::uint64_t {
   float_data = 4,
   tensor_name = 8,
   raw_data = 9,
+  external_data = 13,
   data_location = 14
 };
+enum EntryField : std::uint64_t { entry_key = 1, entry_value = 2 };
 
 struct OnnxType {
   std::int64_t number;
@@ -104,7 +107,8 @@ class OnnxReader {
     std::int64_t type = 0;
     std::string name;
     std::span<const std::byte> values, floats;
-    bool external = false;
+    bool is_external = false;
+    External external;
     while (const auto field = in.next()) {
       switch (field->number) {
         case dims:
@@ -118,23 +122,48 @@ class OnnxReader {
           break;
         case float_data: floats = field->bytes; break;
         case raw_data: values = field->bytes; break;
-        case data_location: external = field->value == 1; break;
+        case external_data: read_entry(field->bytes, external); break;
+        case data_location: is_external = field->value == 1; break;
         default: break;
       }
     }
     if (first_broken_utf8(name)) refuse(where_, "the name of an initializer is not UTF-8");
-    if (external) {
-      throw Error(ErrorKind::unsupported,
-                  {.file = where_.file,
-                   .tensor = name,
-                   .problem = "its values are in another file, which is not supported",
-                   .hint = "save the model in one file: onnx.save(onnx.load(PATH), OTHER)"});
-    }
     if (type == kOnnxFloat && values.empty()) values = floats;
-    add(std::move(name), std::move(shape), type, values);
+    add(std::move(name), std::move(shape), type, values,
+        is_external ? std::optional(std::move(external)) : std::nullopt);
   }
 
-  void add(std::string name, Shape shape, std::int64_t type, std::span<const std::byte> values) {
+  /// Values in another file: bytes from `place.first`, or all from there.
+  struct External {
+    BytesOfOtherFile place;
+    std::optional<std::uint64_t> length;
+  };
+
+  void read_entry(std::span<const std::byte> message, External& out) {
+    ProtobufReader in(message, where_, need_);
+    std::string_view key, value;
+    while (const auto field = in.next()) {
+      if (!field->is_bytes) continue;
+      if (need_) need_(field->bytes);
+      if (field->number == entry_key) key = field->text();
+      if (field->number == entry_value) value = field->text();
+    }
+    if (key == "location") out.place.file = value;
+    if (key == "offset") out.place.first = whole_number(value);
+    if (key == "length") out.length = whole_number(value);
+  }
+
+  std::uint64_t whole_number(std::string_view text) const {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      refuse(where_, "'" + verbatim(std::string(text)) + "' is not a number of bytes");
+    }
+    return number;
+  }
+
+  void add(std::string name, Shape shape, std::int64_t type, std::span<const std::byte> values,
+           std::optional<External> external) {
     if (++initializers_ > kMaxInitializers) {
       refuse(where_, "the graph has more than 100000 initializers");
     }
@@ -142,19 +171,27 @@ class OnnxReader {
                                     [&](const OnnxType& each) { return each.number == type; });
     if (known == kOnnxTypes.end()) return skip(name, "its type is not supported");
     // Numbers in lists other than raw bytes are constants of the program, not weights.
-    if (values.empty()) return skip(name, "it has no raw values");
+    if (values.empty() && !external) return skip(name, "it has no raw values");
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+    const std::uint64_t stored = external ? external->length.value_or(kMost) : values.size();
     std::uint64_t bytes = static_cast<std::uint64_t>(dtype_info(known->dtype).bits) / 8;
     bool fits = true;
     for (const std::int64_t size : shape) {
-      fits = fits && size > 0 && bytes <= values.size() / static_cast<std::uint64_t>(size);
+      fits = fits && size > 0 && bytes <= stored / static_cast<std::uint64_t>(size);
       if (fits) bytes *= static_cast<std::uint64_t>(size);
     }
-    if (!fits || bytes != values.size()) {
+    if (!fits || (bytes != stored && stored != kMost)) {
       refuse({where_.file, "initializer '" + verbatim(name) + "'"},
              "its number of bytes does not match its shape");
     }
-    contents_.tensors.push_back(
-        {std::move(name), {.dtype = known->dtype, .shape = std::move(shape), .bytes = values}});
+    NamedTensor tensor = {std::move(name),
+                          {.dtype = known->dtype, .shape = std::move(shape), .bytes = values}};
+    if (external) {
+      external->place.count = bytes;
+      tensor.view.bytes = {};
+      tensor.other_file = std::move(external->place);
+    }
+    contents_.tensors.push_back(std::move(tensor));
   }
 
   void skip(const std::string& name, const std::string& reason) {

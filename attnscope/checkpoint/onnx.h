@@ -13,8 +13,8 @@ namespace attnscope {
 /// Returns the initializers. PyTorch's exporter folds the transposes of Linear layers, and gives
 /// their weights numbers. They get the name of the module that uses them
 /// ("encoder.0.query.weight"), and the order of the module's weight. Initializers whose values
-/// cannot be read are skipped, with a note. Throws Error(format), and Error(unsupported) if values
-/// are in another file.
+/// cannot be read are skipped, with a note. Values may be in another file of the folder. Throws
+/// Error(format).
 FileContents parse_onnx(std::span<const std::byte> model, std::string_view name,
                         const NeedBytes& need = {});
 

@@ -154,20 +154,51 @@ void Checkpoint::add_file(MappedFile file) {
   add_contents(std::move(file), std::move(contents));
 }
 
+void Checkpoint::find_bytes(CheckpointTensor& tensor, const BytesOfOtherFile& place,
+                            std::map<std::string, std::size_t>& opened) {
+  const auto refuse_bytes = [&](ErrorKind kind, const std::string& problem) {
+    throw Error(kind, {.file = main_file_.string(),
+                       .tensor = tensor.name,
+                       .problem = verbatim("tensor '" + tensor.name + "' " + problem)});
+  };
+  const bool is_plain = fs::path(place.file).filename().string() == place.file &&
+                        place.file != "" && place.file != "." && place.file != "..";
+  if (!is_plain) {
+    refuse_bytes(ErrorKind::format,
+                 "is stored in '" + place.file + "', which is not a file of this folder");
+  }
+  const auto [known, fresh] = opened.emplace(place.file, files_.size());
+  if (fresh) {
+    if (!folder_.has(place.file)) {
+      refuse_bytes(ErrorKind::io, "is stored in " + place.file + ", which is missing");
+    }
+    files_.push_back(folder_.open(place.file));
+  }
+  const std::span<const std::byte> all = files_[known->second].bytes();
+  if (place.first > all.size() || place.count > all.size() - place.first) {
+    refuse_bytes(ErrorKind::format, "is stored beyond the end of " + place.file);
+  }
+  tensor.file = known->second;
+  tensor.view.bytes = all.subspan(place.first, place.count);
+}
+
 void Checkpoint::add_contents(MappedFile file, FileContents contents) {
+  const std::size_t number = files_.size();
+  files_.push_back(std::move(file));
+  std::map<std::string, std::size_t> opened;
   for (NamedTensor& tensor : contents.tensors) {
-    tensors_.push_back({std::move(tensor.name), std::move(tensor.view), files_.size()});
+    tensors_.push_back({std::move(tensor.name), std::move(tensor.view), number});
+    if (tensor.other_file) find_bytes(tensors_.back(), *tensor.other_file, opened);
   }
   // Writers that drop the second name of a shared tensor store it here as alias → kept name.
   for (auto& [key, text] : contents.metadata) aliases_.emplace(key, text);
   for (std::string& note : contents.notes) {
-    warnings_.push_back({.file = file.path().string(), .problem = std::move(note)});
+    warnings_.push_back({.file = files_[number].path().string(), .problem = std::move(note)});
   }
   if (contents.config) config_ = std::move(contents.config);
   if (!contents.settings.empty()) settings_ = std::move(contents.settings);
   if (contents.tokenizer) tokenizer_ = std::move(contents.tokenizer);
   memory_.insert(memory_.end(), contents.memory.begin(), contents.memory.end());
-  files_.push_back(std::move(file));
 }
 
 void Checkpoint::use_own_texts() {

@@ -7,9 +7,13 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "attnscope/base/error.h"
+#include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/tensor/decode.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/temp_folder.h"
 
 namespace attnscope {
 namespace {
@@ -49,8 +53,60 @@ TEST(Onnx, NamesFoldedWeightsByTheirModule) {
 TEST(Onnx, RefusesValuesThatDoNotFit) {
   EXPECT_THROW(parsed_onnx(onnx_model("w", 20)), Error);
   EXPECT_THROW(parsed_onnx(onnx_model("w", 24, onnx_number(1, 127))), Error);
-  EXPECT_THROW(parsed_onnx(onnx_model("w", 24, onnx_number(14, 1))), Error);  // in another file
   EXPECT_THROW(parsed_onnx(""), Error);
+}
+
+/// A float initializer `w` of shape (2, 3) in another file.
+std::string external_model(const std::string& file, const std::string& offset,
+                           const std::string& length) {
+  const auto entry = [](const std::string& key, const std::string& value) {
+    return onnx_field(13, onnx_field(1, key) + onnx_field(2, value));
+  };
+  return onnx_model("w", 0,
+                    onnx_number(14, 1) + entry("location", file) + entry("offset", offset) +
+                        (length.empty() ? "" : entry("length", length)));
+}
+
+TEST(Onnx, ReadsValuesOfAnotherFile) {
+  const test::TempFolder temp;
+  const std::vector<float> values = {9, 1, 2, 3, 4, 5, 6};
+  temp.write("w.bin", std::string(reinterpret_cast<const char*>(values.data()), 28));
+  for (const std::string length : {"24", ""}) {
+    temp.write("model.onnx", external_model("w.bin", "4", length));
+    const Checkpoint checkpoint = Checkpoint::open(temp.path() / "model.onnx");
+    const CheckpointTensor* found = checkpoint.find("w");
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->view.shape, (Shape{2, 3}));
+    std::vector<float> got(6);
+    decode_elements(found->view, 0, 1, 6, got.data());
+    EXPECT_EQ(got, std::vector<float>(values.begin() + 1, values.end()));
+  }
+}
+
+TEST(Onnx, RefusesOtherFilesThatDoNotFit) {
+  const test::TempFolder temp;
+  temp.write("w.bin", std::string(28, '\0'));
+  const struct {
+    const char *file, *offset, *length, *said;
+  } cases[] = {{"w.bin", "8", "24", "'w' is stored beyond the end of w.bin"},
+               {"w.bin", "18446744073709551615", "24", "beyond the end of w.bin"},
+               {"w.bin", "0", "20", "number of bytes does not match its shape"},
+               {"w.bin", "-4", "24", "'-4' is not a number of bytes"},
+               {"x.bin", "0", "24", "'w' is stored in x.bin, which is missing"},
+               {"../w.bin", "0", "24", "'../w.bin', which is not a file of this folder"},
+               {"/w.bin", "0", "24", "which is not a file of this folder"},
+               {"..", "0", "24", "which is not a file of this folder"},
+               {"", "0", "24", "which is not a file of this folder"}};
+  for (const auto& [file, offset, length, said] : cases) {
+    SCOPED_TRACE(said);
+    temp.write("model.onnx", external_model(file, offset, length));
+    try {
+      Checkpoint::open(temp.path() / "model.onnx");
+      ADD_FAILURE() << "expected an error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(said), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(Onnx, LimitsAxes) {
