@@ -161,9 +161,7 @@ void Checkpoint::find_bytes(CheckpointTensor& tensor, const BytesOfOtherFile& pl
                        .tensor = tensor.name,
                        .problem = verbatim("tensor '" + tensor.name + "' " + problem)});
   };
-  const bool is_plain = fs::path(place.file).filename().string() == place.file &&
-                        place.file != "" && place.file != "." && place.file != "..";
-  if (!is_plain) {
+  if (!is_plain_file_name(place.file)) {
     refuse_bytes(ErrorKind::format,
                  "is stored in '" + place.file + "', which is not a file of this folder");
   }

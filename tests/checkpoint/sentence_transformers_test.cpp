@@ -41,6 +41,56 @@ TEST(SentenceTransformers, OrIsInTheFolderItself) {
   EXPECT_EQ(transformer_folder(folder.path()), folder.path());
 }
 
+/// Modules in the root, as in models on the hub.
+std::string root_modules(const std::string& more) {
+  return R"([{"path": "", "type": "sentence_transformers.models.Transformer"},
+             {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"})" +
+         more + "]";
+}
+
+TEST(SentenceTransformers, ReadsPoolings) {
+  using enum SentencePooling;
+  const struct {
+    const char* config;
+    std::vector<SentencePooling> poolings;
+  } cases[] = {
+      {R"({"word_embedding_dimension": 8, "pooling_mode_cls_token": false,
+           "pooling_mode_mean_tokens": true})",
+       {mean}},
+      {R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})", {first, mean}},
+      {R"({"pooling_mode": "lasttoken"})", {last}},
+      {R"({"pooling_mode": ["mean_sqrt_len_tokens", "max"]})", {max, scaled_sum}}};
+  for (const auto& [config, poolings] : cases) {
+    SCOPED_TRACE(config);
+    const TempFolder folder;
+    std::filesystem::create_directories(folder.path() / "1_Pooling");
+    folder.write("1_Pooling/config.json", config);
+    folder.write("modules.json", root_modules(""));
+    const auto modules = sentence_modules(CheckpointFolder(folder.path()));
+    ASSERT_TRUE(modules);
+    EXPECT_EQ(modules->poolings, poolings);
+    EXPECT_FALSE(modules->normalizes);
+    folder.write("modules.json", root_modules(R"(,{"path": "2", "type": "a.Normalize"})"));
+    EXPECT_TRUE(sentence_modules(CheckpointFolder(folder.path()))->normalizes);
+    folder.write("modules.json", root_modules(R"(,{"path": "2", "type": "a.Dense"})"));
+    EXPECT_FALSE(sentence_modules(CheckpointFolder(folder.path())));
+  }
+}
+
+TEST(SentenceTransformers, RefusesUnknownPoolings) {
+  const TempFolder folder;
+  EXPECT_FALSE(sentence_modules(CheckpointFolder(folder.path())));
+  folder.write("modules.json", root_modules(""));
+  EXPECT_FALSE(sentence_modules(CheckpointFolder(folder.path())));  // without its config
+  std::filesystem::create_directories(folder.path() / "1_Pooling");
+  for (const char* config :
+       {"[]", "{}", R"({"pooling_mode": "other"})", R"({"pooling_mode": 1})"}) {
+    SCOPED_TRACE(config);
+    folder.write("1_Pooling/config.json", config);
+    EXPECT_THROW(sentence_modules(CheckpointFolder(folder.path())), Error);
+  }
+}
+
 TEST(SentenceTransformers, MalformedModulesAreRefused) {
   for (const char* modules : {"{}", "[]", "[1]", R"([{"type": "a.Transformer"}])",
                               R"([{"path": "0", "type": "a.Pooling"}])",

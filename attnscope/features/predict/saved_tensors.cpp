@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/features/predict/sentence_embedding.h"
+
 namespace attnscope {
 
 PromptWatcher SavedRun::watcher() {
@@ -32,11 +34,14 @@ PromptWatcher SavedRun::watcher() {
       .end =
           [this] {
             write_kept();
+            if (sentence_modules_) file_->write(sentence_embedding_);
             file_->end();
           }};
   watcher.observer.on_hidden_states = [this](std::int64_t index, MatrixView<const float> states) {
     if (index == 0) write_kept();  // of the encoder, which has finished
     keep(states, hidden_states_);
+    // The last call is that of the last hidden states.
+    if (sentence_modules_) sentence_embedding_ = sentence_embedding(*sentence_modules_, states);
   };
   return watcher;
 }
@@ -99,6 +104,13 @@ void SavedRun::begin(const ForwardPass& pass, const TokenIds& ids, std::int64_t 
     const bool compares = !pass.model().spec().head.rule.score_scale.empty();
     tensors.push_back(
         {.name = compares ? "image_embedding" : "logits", .shape = {pass.pooled_width()}});
+  }
+  if (media_input == nullptr && !decodes) {
+    sentence_modules_ = attnscope::sentence_modules(pass.model().checkpoint().folder());
+  }
+  if (sentence_modules_) {
+    const std::int64_t poolings = std::ssize(sentence_modules_->poolings);
+    tensors.push_back({.name = "sentence_embedding", .shape = {poolings * pass.output_width()}});
   }
   file_.emplace(std::move(tensors), out_);
   if (media_input != nullptr) {

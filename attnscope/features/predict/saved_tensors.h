@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <ostream>
+#include <vector>
 
 #include "attnscope/base/model_inputs.h"
 #include "attnscope/base/temporary_file.h"
+#include "attnscope/checkpoint/sentence_transformers.h"
 #include "attnscope/features/predict/run.h"
 #include "attnscope/tensor/safetensors_writer.h"
 
@@ -21,6 +23,8 @@ namespace attnscope {
 /// - `logits` (T, V) in float32, if the model has logits. Classifiers write `logits` (labels), or
 ///   (T, labels) if they label tokens or mark answers. Vision models write `logits` (labels), or
 ///   `image_embedding` if they compare images with texts.
+/// - `sentence_embedding` (D, or D for each pooling), for a text and a folder of
+///   sentence-transformers.
 ///
 /// For an encoder-decoder, these tensors describe the decoder. `source_tokens` (S) or
 /// `input_values` precede `tokens`. `encoder_attentions` (Lₑ, Hₑ, S, S) and `encoder_hidden_states`
@@ -54,6 +58,8 @@ class SavedRun {
   const MediaInput* media_input_ = nullptr;
   std::ostream& out_;
   std::optional<SafetensorsWriter> file_;
+  std::optional<SentenceModules> sentence_modules_;
+  std::vector<float> sentence_embedding_;
   Spool cross_maps_{kInMemory}, hidden_states_{kInMemory};
 };
 
