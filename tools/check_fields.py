@@ -121,6 +121,7 @@ OPTIONS = [
     "directions {forward/bert} --matrix up --all-tokens",
     "directions {nan} --matrix qk",
     "ablate {forward/gemma2} --tokens 1,2,3,4,5 --layers 1 --ablation zero",
+    "ablate {forward/falcon_h1} --tokens 1,2,3,4,5 --layers 1",
     "ablate {forward/gpt2} --induction --length 8 --sequences 2",
     "ablate {shakespeare-gpt2} --prompts {prompts} --layers 0",
     "ablate {shakespeare-gpt2} --prompts {prompts} --ablation zero --layers 1",
@@ -202,7 +203,7 @@ class Program:
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, folder
         self.names = {name: str(DATA / name) for name in MODELS}
-        for name in ("gpt2", "llama", "bert", "dots1", "gemma2", "gpt_neox", "mixtral", "phimoe", "qwen2_moe-dense"):
+        for name in ("gpt2", "llama", "falcon_h1", "bert", "dots1", "gemma2", "gpt_neox", "mixtral", "phimoe", "qwen2_moe-dense"):
             self.names[f"forward/{name}"] = str(DATA / "forward" / name)
         for name in ("vit", "clip", "wav2vec2"):
             self.names[f"stacks/{name}"] = str(DATA / "stacks" / name)

@@ -4,40 +4,26 @@
     python tools/golden_interventions.py [CASE…]
 
 Everything is computed with transformers' eager models in float64 and PyTorch hooks. One kind of hook replaces the input of an output
-projection or the output of an MLP. Another records the residual stream between layers. Texts are those of the existing
-golden files. <case>-prompts.json has the expected results of `--prompts` for examples/prompts.jsonl and for repeated random
-tokens. A second run gives the same bytes. Needs numpy, torch and transformers, but tests do not.
+projection, or the output of a mixer or an MLP. Another records the residual stream between layers. Texts are those of the existing
+golden files. Hybrid models have only results of `ablate`. <case>-prompts.json has the expected results of `--prompts` for
+examples/prompts.jsonl, and for repeated or random tokens. A second run gives the same bytes. Needs numpy, torch and transformers, but
+tests do not.
 """
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import torch
 import transformers
+from golden_forward import InFloat64
+from intervention_places import HYBRIDS, Places
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests/golden/interventions"
-
-
-class Places:
-    """Paths of the modules of an architecture."""
-
-    def __init__(self, model, layers, output, mlp, norm):
-        self.layers = [model.get_submodule(f"{layers}.{n}") for n in range(model.config.num_hidden_layers)]
-        self.outputs = [layer.get_submodule(output) for layer in self.layers]
-        self.mlps = [layer.get_submodule(mlp) for layer in self.layers]
-        self.norm, self.head = model.get_submodule(norm), model.get_output_embeddings()
-
-
-def places_of(model):
-    kind = model.config.model_type
-    if kind == "gpt2":
-        return Places(model, "transformer.h", "attn.c_proj", "mlp", "transformer.ln_f")
-    if kind == "gpt_neox":
-        return Places(model, "gpt_neox.layers", "attention.dense", "mlp", "gpt_neox.final_layer_norm")
-    return Places(model, "model.layers", "self_attn.o_proj", "mlp", "model.norm")
+RECORDED = {"mixer": "mixers", "mlp": "mlps"}  # by component; others: heads
 
 
 class Hooked:
@@ -46,20 +32,37 @@ class Hooked:
     def __init__(self, folder):
         self.model = transformers.AutoModelForCausalLM.from_pretrained(
             folder, attn_implementation="eager", experts_implementation="eager", dtype=torch.float64).eval()
-        self.places = places_of(self.model)
+        self.places = Places(self.model)
+        self.is_hybrid = self.model.config.model_type.removesuffix("_text") in HYBRIDS
 
     @torch.no_grad()
-    def run(self, ids, heads=None, mlps=None):
-        """Run the model. heads, mlps: per layer, a function that replaces the recorded values."""
-        self.streams, self.heads, self.mlps, hooks = [], [], [], []
-        for n, (layer, output, mlp) in enumerate(zip(self.places.layers, self.places.outputs, self.places.mlps)):
+    def run(self, ids, **edits):
+        """Run the model. edits: for heads, mixers and mlps, per layer a function that replaces the recorded values."""
+        places, hooks = self.places, []
+        self.streams = []
+        self.heads, self.mixers, self.mlps = ([None] * len(places.layers) for _ in range(3))
+
+        def replaced(name, n, values):
+            getattr(self, name)[n] = values
+            return edits.get(name, {}).get(n, lambda same: same)(values)
+
+        def add(name, n, module):
+            def hook(_, args, out):
+                if isinstance(out, tuple):
+                    return (replaced(name, n, out[0]), *out[1:])
+                return replaced(name, n, out)
+            if module is not None:
+                hooks.append(module.register_forward_hook(hook))
+
+        for n, (layer, output) in enumerate(zip(places.layers, places.outputs)):
             hooks.append(layer.register_forward_pre_hook(lambda _, args: self.streams.append(args[0])))
-            edit = (heads or {}).get(n, lambda z: z)
-            hooks.append(output.register_forward_pre_hook(lambda _, args, edit=edit: (self.heads.append(args[0]), (edit(args[0]),))[1]))
-            edit_mlp = (mlps or {}).get(n, lambda y: y)
-            hooks.append(mlp.register_forward_hook(lambda _, args, out, edit=edit_mlp: (self.mlps.append(out), edit(out))[1]))
-        hooks.append(self.places.norm.register_forward_pre_hook(lambda _, args: self.streams.append(args[0])))
-        out = self.model(input_ids=ids, output_attentions=True, use_cache=False)
+            if output is not None:
+                hooks.append(output.register_forward_pre_hook(lambda _, args, n=n: (replaced("heads", n, args[0]),)))
+            add("mixers", n, places.mixers[n])
+            add("mlps", n, places.mlps[n])
+        hooks.append(places.norm.register_forward_pre_hook(lambda _, args: self.streams.append(args[0])))
+        with InFloat64() if self.is_hybrid else nullcontext():
+            out = self.model(input_ids=ids, output_attentions=True, use_cache=False)
         for hook in hooks:
             hook.remove()
         self.maps = out.attentions
@@ -101,7 +104,7 @@ def lens(hooked, ids, logits):
 
 def ablations(hooked, ids, layers, how):
     clean = hooked.run(ids)
-    heads, mlps, base = list(hooked.heads), list(hooked.mlps), losses(clean, ids)
+    kept, base = {"heads": hooked.heads, "mixers": hooked.mixers, "mlps": hooked.mlps}, losses(clean, ids)
     count = hooked.model.config.num_attention_heads
     replaced = {"mean": lambda x: x.mean((0, 1), keepdim=True).expand_as(x), "zero": torch.zeros_like,
                 "resample": lambda x: torch.roll(x, -1, 0)}[how]
@@ -115,19 +118,18 @@ def ablations(hooked, ids, layers, how):
 
     rows = []
     for n in layers:
-        z, y = heads[n], mlps[n]
-        rows.append(row("attention", n, None, hooked.run(ids, heads={n: lambda _: replaced(z)})))
-        rows.append(row("mlp", n, None, hooked.run(ids, mlps={n: lambda _: replaced(y)})))
-        size = z.shape[-1] // count
-        for head in range(count):
-            part = slice(head * size, (head + 1) * size)
+        for component, head in hooked.places.components(n, count):
+            whole = kept[RECORDED.get(component, "heads")][n]
 
-            def edit(_, part=part):
-                out = z.clone()
-                out[..., part] = replaced(z)[..., part]
+            def edit(_, head=head, whole=whole):
+                if head is None:
+                    return replaced(whole)
+                size = whole.shape[-1] // count
+                part, out = slice(head * size, (head + 1) * size), whole.clone()
+                out[..., part] = replaced(whole)[..., part]
                 return out
 
-            rows.append(row("head", n, head, hooked.run(ids, heads={n: edit})))
+            rows.append(row(component, n, head, hooked.run(ids, **{RECORDED.get(component, "heads"): {n: edit}})))
     return rows
 
 
@@ -212,7 +214,7 @@ class Prompts:
 
     def keep(self, ids):
         self.hooked.run(torch.tensor([ids]))
-        return list(self.hooked.heads), list(self.hooked.mlps), list(self.hooked.streams), scales(self.hooked)
+        return {name: getattr(self.hooked, name) for name in ("heads", "mixers", "mlps", "streams")} | {"scales": scales(self.hooked)}
 
     def difference(self, logits, prompt):
         return (logits[0, -1, prompt["correct"]] - logits[0, -1, prompt["incorrect"]]).item()
@@ -238,8 +240,8 @@ class Prompts:
         return [edit(number) for number in range(len(self.prompts))]
 
     def row(self, component, layer, head, how):
-        part, of = ("mlps", 1) if component == "mlp" else ("heads", 0)
-        kept = {side: [one[of][layer] for one in self.kept[side]] for side in self.kept}
+        part = RECORDED.get(component, "heads")
+        kept = {side: [one[part][layer] for one in self.kept[side]] for side in self.kept}
         size = kept["clean"][0].shape[-1] // self.hooked.model.config.num_attention_heads
         columns = slice(None) if head is None else slice(head * size, (head + 1) * size)
         row = {"layer": layer, "head": head, "component": component, "logit_difference": float(self.base["clean"].mean())}
@@ -255,15 +257,14 @@ class Prompts:
         return row | self.share("noising_effect", self.base["clean"] - destroyed, whole)
 
     def ablations(self, layers, how):
-        heads = range(self.hooked.model.config.num_attention_heads)
-        return [self.row(component, n, head, how) for n in layers
-                for component, head in [("attention", None), ("mlp", None), *(("head", h) for h in heads)]]
+        heads = self.hooked.model.config.num_attention_heads
+        return [self.row(component, n, head, how) for n in layers for component, head in self.hooked.places.components(n, heads)]
 
     @torch.no_grad()
     def lens(self):
         places, rows = self.hooked.places, []
         for n in range(len(places.layers) + 1):
-            found = {side: np.array([self.difference(places.head(places.norm(one[2][n])), prompt)
+            found = {side: np.array([self.difference(places.head(places.norm(one["streams"][n])), prompt)
                                      for one, prompt in zip(self.kept[side], self.prompts)]) for side in self.kept}
             rows.append({**state_of(n, len(places.layers)), "logit_difference": float(found["clean"].mean()),
                          "preference_accuracy": float((found["clean"] > 0).mean()),
@@ -274,7 +275,7 @@ class Prompts:
     def directly(self, side, written):
         """Return what an output, (T, D) per prompt, adds to the prompt's logit difference."""
         unembed = self.hooked.places.head.weight
-        return np.array([(frozen(self.hooked, one[None])[0, -1] / kept[3][0, -1] *
+        return np.array([(frozen(self.hooked, one[None])[0, -1] / kept["scales"][0, -1] *
                           (unembed[prompt["correct"]] - unembed[prompt["incorrect"]])).sum().item()
                          for one, kept, prompt in zip(written, self.kept[side], self.prompts)])
 
@@ -282,9 +283,9 @@ class Prompts:
     def attribution(self):
         rows = []
         for n in range(len(self.hooked.places.layers)):
-            writes = {side: [head_writes(self.hooked, n, one[0][n])[0] for one in self.kept[side]] for side in self.kept}
+            writes = {side: [head_writes(self.hooked, n, one["heads"][n])[0] for one in self.kept[side]] for side in self.kept}
             parts = [("head", h, {side: [one[:, h] for one in writes[side]] for side in writes}) for h in range(writes["clean"][0].shape[1])]
-            parts.append(("mlp", None, {side: [one[1][n][0] for one in self.kept[side]] for side in self.kept}))
+            parts.append(("mlp", None, {side: [one["mlps"][n][0] for one in self.kept[side]] for side in self.kept}))
             for component, head, written in parts:
                 direct = {side: self.directly(side, written[side]) for side in written}
                 rows.append({"component": component, "layer": n, "head": head, "direct_effect": float(direct["clean"].mean()),
@@ -314,11 +315,18 @@ def repeated_prompts():
     return prompts
 
 
-def prompts_golden(folder, prompts, layers):
+def random_prompts():
+    """Make prompts of random tokens and, as corrupted prompts, the same tokens in reverse order."""
+    generator = np.random.default_rng(0)
+    texts = [generator.integers(3, 32, size).tolist() for size in (5, 9, 9)]
+    return [{"clean": text, "corrupted": text[::-1], "correct": 20, "incorrect": 5} for text in texts]
+
+
+def prompts_golden(folder, prompts, layers, only_ablate=False):
     found = Prompts(Hooked(ROOT / folder), prompts)
-    return rounded({"model": folder, "prompts": prompts, "layers": ",".join(map(str, layers)),
-                    "ablate": {how: found.ablations(layers, how) for how in ("corrupted", "mean", "zero")},
-                    "lens": found.lens(), "attribution": found.attribution()})
+    out = {"model": folder, "prompts": prompts, "layers": ",".join(map(str, layers)),
+           "ablate": {how: found.ablations(layers, how) for how in ("corrupted", "mean", "zero")}}
+    return rounded(out if only_ablate else out | {"lens": found.lens(), "attribution": found.attribution()})
 
 
 def rounded(value):
@@ -331,11 +339,14 @@ def rounded(value):
 
 def golden(folder, tokens, layers):
     hooked = Hooked(ROOT / folder)
+    kind = hooked.model.config.model_type
     ids = torch.tensor(tokens)
     logits = hooked.run(ids)
-    out = {"model": folder, "tokens": tokens, "layers": ",".join(map(str, layers)), "loss": losses(logits, ids).mean().item(),
-           "lens": lens(hooked, ids, logits), "ablate": {how: ablations(hooked, ids, layers, how) for how in ("mean", "zero", "resample")}}
-    if hooked.model.config.model_type in ("gpt2", "llama"):
+    out = {"model": folder, "tokens": tokens, "layers": ",".join(map(str, layers)), "loss": losses(logits, ids).mean().item()}
+    if not hooked.is_hybrid:
+        out["lens"] = lens(hooked, ids, logits)
+    out["ablate"] = {how: ablations(hooked, ids, layers, how) for how in ("mean", "zero", "resample")}
+    if kind in ("gpt2", "llama"):
         out["attended_token_effect"] = raises(hooked, ids)
         rows, logit = attribution(hooked, ids)
         out["attribution"] = {"rows": rows, "logit": logit}
@@ -347,14 +358,16 @@ def main() -> None:
     texts = json.loads((GOLDEN / "texts.json").read_text())
     cases = {"shakespeare-gpt2": ("examples/shakespeare-gpt2", texts["shakespeare-gpt2"], [0, 3, 5]),
              "shakespeare-llama": ("examples/shakespeare-llama", texts["shakespeare-llama"], [1, 5])}
-    for name in ("llama", "gpt_neox", "gemma2", "mixtral"):
+    for name in ("llama", "gpt_neox", "gemma2", "mixtral", *HYBRIDS):
         folder = ROOT / "tests/data/forward" / name
-        vocabulary = json.loads((folder / "config.json").read_text())["vocab_size"]
-        tokens = np.random.default_rng(1).integers(0, vocabulary, (3, 12)).tolist()
-        cases[name] = (f"tests/data/forward/{name}", tokens, [0, 1])
+        config = json.loads((folder / "config.json").read_text())
+        tokens = np.random.default_rng(1).integers(0, config["vocab_size"], (3, 12)).tolist()
+        layers = len(config["layers_block_type"]) if name == "nemotron_h" else config["num_hidden_layers"]
+        cases[name] = (f"tests/data/forward/{name}", tokens, list(range(layers)) if name in HYBRIDS else [0, 1])
     made = {name: lambda case=case: golden(*case) for name, case in cases.items()}
     made["shakespeare-gpt2-prompts"] = lambda: prompts_golden("examples/shakespeare-gpt2", shakespeare_prompts(), [0, 3])
     made["induction-gpt2-prompts"] = lambda: prompts_golden("examples/induction-gpt2", repeated_prompts(), [0, 1])
+    made["falcon_h1-prompts"] = lambda: prompts_golden("tests/data/forward/falcon_h1", random_prompts(), [0, 1], only_ablate=True)
     for name, make in made.items():
         if len(sys.argv) > 1 and name not in sys.argv[1:]:
             continue

@@ -122,6 +122,10 @@ struct ForwardObserver {
   /// Output of a layer's MLP, before a norm of this output and before it is added: (rows, D). May
   /// be modified. With this callback, the output is rounded to float32 before it is added.
   std::function<void(std::int64_t layer, MatrixView<float> output)> on_mlp = {};
+  /// Output of a layer's mixer, including its bias, before any factor and before it is added:
+  /// (rows, D). May be modified. With this callback, the output is rounded to float32 before it is
+  /// added.
+  std::function<void(std::int64_t layer, MatrixView<float> output)> on_mixer = {};
   /// Ends the pass after this layer, or after its attention maps, if the rest is not needed.
   std::optional<std::int64_t> end_after_layer = {};
   std::optional<std::int64_t> end_after_maps_of = {};

@@ -158,11 +158,12 @@ void LayerRun::add_mixer(std::int64_t layer, double branch_factor) {
   const MixerWeights& mixer = *weights_.layers[static_cast<std::size_t>(layer)].mixer;
   const MatrixView<float> stream = states_.view();
   const double factor = static_cast<double>(mixer.factor) * branch_factor;
-  if (factor == 1) {
+  if (factor == 1 && !observer_.on_mixer) {
     return apply(*mixer.output, mixer_context_.view(), {.add = stream}, stream, compute_);
   }
-  apply(*mixer.output, mixer_context_.view(), {}, sized(change_, stream.rows, stream.cols),
-        compute_);
+  const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
+  apply(*mixer.output, mixer_context_.view(), {}, change, compute_);
+  if (observer_.on_mixer) observer_.on_mixer(layer, change);
   add_to_stream(change_, factor);
 }
 

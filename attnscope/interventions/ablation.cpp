@@ -283,13 +283,16 @@ Replacements::Replacements(const LayerParts& layer, Replacement how, std::int64_
     : layer_(layer), how_(how), length_(length) {
   if (how != Replacement::mean) return;
   heads_ = column_means(layer.heads());
+  mixer_ = column_means(layer.mixer());
   mlp_ = column_means(layer.mlp());
 }
 
 LayerParts::Replace Replacements::of(const TextChunk& chunk) const {
   return [this, &chunk](const PartOfLayer& part, MatrixView<float> out) {
     const LayerParts::Columns columns = layer_.columns(part);
-    const std::vector<float>& means = part.part == LayerPart::mlp ? mlp_ : heads_;
+    const std::vector<float>& means = part.part == LayerPart::mlp     ? mlp_
+                                      : part.part == LayerPart::mixer ? mixer_
+                                                                      : heads_;
     for (std::int64_t row = 0; row < out.rows; ++row) {
       float* to = &out(row, 0);
       if (how_ == Replacement::zero) {

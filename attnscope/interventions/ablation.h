@@ -33,7 +33,7 @@ class Replacements {
   const LayerParts& layer_;
   Replacement how_;
   std::int64_t length_;
-  std::vector<float> heads_, mlp_;  // mean outputs
+  std::vector<float> heads_, mixer_, mlp_;  // mean outputs
 };
 
 /// Returns the outputs of a component on other texts of the same lengths as replacements.
@@ -61,7 +61,7 @@ struct AblationEffect {
 struct LayerAblation {
   std::vector<double> loss;  // loss of the unmodified model, nats
   std::vector<std::int64_t> places, predicted;
-  std::vector<AblationEffect> effects;  // order: attention, MLP, heads
+  std::vector<AblationEffect> effects;  // order: attention, mixer, MLP, heads
 };
 
 /// Ablates each requested component of the layer separately. The states before the layer and its

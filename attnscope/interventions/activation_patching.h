@@ -21,7 +21,7 @@ struct PatchEffect {
 
 struct LayerPatch {
   std::vector<double> clean, corrupted;  // unmodified model; `corrupted` may be empty
-  std::vector<PatchEffect> effects;      // order: attention, MLP, heads
+  std::vector<PatchEffect> effects;      // order: attention, mixer, MLP, heads
 };
 
 /// Patches each requested component of the layer separately. `how` set: ablates the component on

@@ -19,7 +19,7 @@ struct LabelEffect {
 
 struct LayerLabelEffects {
   std::vector<LabelLogits> clean;    // per text, unmodified model
-  std::vector<LabelEffect> effects;  // order: attention, MLP, heads
+  std::vector<LabelEffect> effects;  // order: attention, mixer, MLP, heads
 };
 
 /// Ablates each requested component of the layer separately. Requires a sequence classifier. Throws

@@ -12,13 +12,15 @@ namespace {
 /// Rows per run. With fewer rows, products read the weights too often.
 constexpr std::int64_t kRowsAtOnce = 512;
 
-/// Returns the layer's outputs on the chunk.
+/// Returns the layer's outputs on the chunk. No data if the layer does not have them.
 MatrixView<const float> rows_of(const Matrix<float>& all, const TextChunk& chunk) {
+  if (all.rows() == 0) return {};
   return all.view().row_block(chunk.first_part_row, chunk.part_rows);
 }
 
-/// Returns `copies` copies of the rows, stacked.
+/// Returns `copies` copies of the rows, stacked. Empty without data.
 Matrix<float> repeated(MatrixView<const float> rows, std::int64_t copies) {
+  if (rows.data == nullptr) return {};
   Matrix<float> out(copies * rows.rows, rows.cols);
   for (std::int64_t copy = 0; copy < copies; ++copy) {
     copy_into(out.view().row_block(copy * rows.rows, rows.rows), rows);
@@ -49,6 +51,11 @@ const LayerWeights& weights_of(const ForwardPass& pass, const LayerInStack& laye
       .layers[static_cast<std::size_t>(layer_in_stack.layer)];
 }
 
+/// Whether the component is replaced where its branch ends, not before the output projection.
+bool is_whole_output(const PartOfLayer& part) {
+  return part.part == LayerPart::mixer || part.part == LayerPart::mlp;
+}
+
 HeadShape heads_of(const ForwardPass& pass, const LayerInStack& layer_in_stack) {
   if (layer_in_stack.of == LayerInStack::Of::cross)
     return weights_of(pass, layer_in_stack).cross->heads;
@@ -61,9 +68,13 @@ std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerInSt
                                         const AskedParts& asked) {
   const LayerWeights& weights = weights_of(pass, layer_in_stack);
   const bool across = layer_in_stack.of == LayerInStack::Of::cross;
-  const std::int64_t heads = heads_of(pass, layer_in_stack).heads;
+  const bool attends = across || weights.output != nullptr;
+  const std::int64_t heads = attends ? heads_of(pass, layer_in_stack).heads : 0;
   std::vector<PartOfLayer> out;
-  if (asked.attention) out.push_back({.part = LayerPart::attention, .head = {}});
+  if (asked.attention && attends) out.push_back({.part = LayerPart::attention, .head = {}});
+  if (asked.mixer && !across && weights.mixer != nullptr) {
+    out.push_back({.part = LayerPart::mixer, .head = {}});
+  }
   if (asked.mlp && !across && (weights.up != nullptr || weights.experts)) {
     out.push_back({.part = LayerPart::mlp, .head = {}});
   }
@@ -109,9 +120,13 @@ void LayerParts::cut(std::span<const TokenIds> texts, std::span<const TokenIds> 
   end();
 }
 
-void LayerParts::keep(TextChunk& chunk) {
+std::int64_t LayerParts::rows() const {
   const TextChunk& last = chunks_.back();
-  const std::int64_t all = last.first_part_row + last.part_rows;
+  return last.first_part_row + last.part_rows;
+}
+
+void LayerParts::keep(TextChunk& chunk) {
+  const std::int64_t all = rows();
   const auto put = [&](Matrix<float>& into, MatrixView<const float> rows) {
     if (into.rows() == 0) into = Matrix<float>(all, rows.cols);
     copy_into(into.view().row_block(chunk.first_part_row, chunk.part_rows), rows);
@@ -129,6 +144,9 @@ void LayerParts::keep(TextChunk& chunk) {
       if (layer == place_.layer) put(heads_, heads);
     };
   } else {
+    observer.on_mixer = [&](std::int64_t layer, MatrixView<float> output) {
+      if (layer == place_.layer) put(mixer_, output);
+    };
     observer.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
       if (layer == place_.layer) put(mlp_, output);
     };
@@ -147,6 +165,7 @@ void LayerParts::keep(TextChunk& chunk) {
 }
 
 LayerParts::Columns LayerParts::columns(const PartOfLayer& part) const {
+  if (part.part == LayerPart::mixer) return {.all = &mixer_, .first = 0, .count = mixer_.cols()};
   if (part.part == LayerPart::mlp) return {.all = &mlp_, .first = 0, .count = mlp_.cols()};
   if (!part.head) return {.all = &heads_, .first = 0, .count = heads_.cols()};
   const std::int64_t size = heads_of(pass_, place_).value_dim;
@@ -193,23 +212,24 @@ void LayerParts::run_replaced(
     const std::function<void(std::size_t, MatrixView<const float>)>& visit) const {
   const std::int64_t rows = std::max(chunk.rows, chunk.part_rows);
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kRowsAtOnce / rows));
-  const auto is_mlp = [&](std::size_t at) { return parts[at].part == LayerPart::mlp; };
+  const auto is_whole = [&](std::size_t at) { return is_whole_output(parts[at]); };
   for (std::size_t first = 0; first < parts.size();) {
-    std::size_t end = first + 1;  // an MLP is replaced in a run of its own
-    while (!is_mlp(first) && end < parts.size() && end - first < most && !is_mlp(end)) ++end;
+    std::size_t end = first + 1;  // a mixer or an MLP is replaced in a run of its own
+    while (!is_whole(first) && end < parts.size() && end - first < most && !is_whole(end)) ++end;
     const auto copies = static_cast<std::int64_t>(end - first);
     Matrix<float> heads = repeated(rows_of(heads_, chunk), copies);
     ForwardObserver observer;
     for (std::int64_t copy = 0; copy < copies; ++copy) {
       const PartOfLayer& part = parts[first + static_cast<std::size_t>(copy)];
-      const MatrixView<float> own = heads.view().row_block(copy * chunk.part_rows, chunk.part_rows);
-      if (part.part == LayerPart::mlp) {
-        observer.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
-          if (layer == place_.layer) replace(part, output);
-        };
+      if (is_whole_output(part)) {
+        (part.part == LayerPart::mlp ? observer.on_mlp : observer.on_mixer) =
+            [&](std::int64_t layer, MatrixView<float> output) {
+              if (layer == place_.layer) replace(part, output);
+            };
         continue;
       }
       const Columns columns = this->columns(part);
+      const MatrixView<float> own = heads.view().row_block(copy * chunk.part_rows, chunk.part_rows);
       replace(part, own.col_block(columns.first, columns.count));
     }
     const Matrix<float> states = run_with(chunk, copies, heads.view(), observer);

@@ -14,9 +14,9 @@
 namespace attnscope {
 
 /// Kinds of components. `head`: the head's input of the output projection. `attention`: the same
-/// for all heads, so that the bias of the projection stays. `mlp`: the output of the MLP, including
-/// all experts.
-enum class LayerPart { head, attention, mlp };
+/// for all heads, so that the bias of the projection stays. `mixer`: the output of the layer's
+/// other mixer, including its bias. `mlp`: the output of the MLP, including all experts.
+enum class LayerPart { head, attention, mixer, mlp };
 
 struct PartOfLayer {
   LayerPart part = LayerPart::head;
@@ -33,9 +33,9 @@ struct LayerInStack {
 };
 
 struct AskedParts {
-  bool heads = true, attention = true, mlp = true;
+  bool heads = true, attention = true, mixer = true, mlp = true;
 };
-/// Returns the requested components that the layer has, in the order attention, MLP, heads.
+/// Returns the requested components that the layer has, in the order attention, mixer, MLP, heads.
 std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerInStack& layer_in_stack,
                                         const AskedParts& asked);
 
@@ -60,11 +60,12 @@ class LayerParts {
              const Compute& compute);
 
   const std::vector<TextChunk>& chunks() const { return chunks_; }
-  std::int64_t rows() const { return heads_.rows(); }  // rows of the layer's outputs on all texts
+  std::int64_t rows() const;  // rows of the layer's outputs on all texts
 
-  /// Inputs of the output projection, (rows, H d_v), and outputs of the MLP, (rows, D). The latter
-  /// has no rows if there is no MLP.
+  /// Inputs of the output projection, (rows, H d_v), and outputs of the mixer and the MLP, (rows,
+  /// D). Those that the layer does not have are empty.
   const Matrix<float>& heads() const { return heads_; }
+  const Matrix<float>& mixer() const { return mixer_; }
   const Matrix<float>& mlp() const { return mlp_; }
   /// Returns the outputs of a component: the matrix that contains them, and its columns.
   struct Columns {
@@ -100,7 +101,7 @@ class LayerParts {
   std::vector<TextChunk> chunks_;
   /// Outputs of the layer, all rows. For cross-attention, `heads_` is that of the cross-attention
   /// and `own_heads_` that of the self-attention.
-  Matrix<float> stream_, heads_, own_heads_, mlp_;
+  Matrix<float> stream_, heads_, own_heads_, mixer_, mlp_;
 };
 
 }  // namespace attnscope

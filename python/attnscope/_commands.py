@@ -1274,8 +1274,9 @@ def ablate(
     - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
       last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
       boolean .npy. (default: all)
-    - components: components to ablate, one at a time (layers: attention and MLP): one or more of
-      all,heads,attention,mlp,layers (default: all; layers if the model has more than 200 heads)
+    - components: components to ablate, one at a time (layers: attention, mixer and MLP): one or
+      more of all,heads,attention,mixer,mlp,layers (default: all; layers if the model has more than
+      200 heads)
     - ablation: replace each output by its mean over the text, by zeros, or by the same component's
       output on the next window: mean, zero or resample (default: mean)
     - induction: measure how ablating each head changes the induction scores of later heads, on
@@ -1302,7 +1303,8 @@ def ablate(
     - layer: layer index, from 0
     - head: query head index, from 0. Null for rows of a whole layer.
     - component: ablated component: the output of one head before the output projection (head), of
-      all heads of a layer (attention), or of its MLP (mlp)
+      all heads of a layer (attention), of its mixer (mixer), or of its MLP (mlp). A mixer, such as
+      a state-space layer, is used in place of attention or in parallel with it.
     - ablation: ablation: replace the output of the component by its mean over the text (mean), by
       zeros (zero), or by its output on the next window or pair (resample)
     - loss_increase: increase of the mean loss when the component is ablated
@@ -1312,8 +1314,8 @@ def ablate(
       ablated)
     - top_token_changed: share of positions whose top-1 token changes when the component is ablated
     - direct_effect: direct effect of the component on the logit of the correct token, relative to
-      the mean over the vocabulary. Null if the logits are not a sum of component outputs, and for
-      encoders.
+      the mean over the vocabulary. Null if the logits are not a sum of component outputs, for
+      encoders, and for models with mixers.
     - direct_effect_error: standard error of direct_effect over windows or pairs. Null for a single
       window or pair.
     - loss: mean loss of the unmodified model
@@ -2404,9 +2406,9 @@ class ModelCommands:
         - score_positions: positions, from 0, of the predicted tokens that count in losses and
           means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
           example, or a boolean .npy. (default: all)
-        - components: components to ablate, one at a time (layers: attention and MLP): one or more
-          of all,heads,attention,mlp,layers (default: all; layers if the model has more than 200
-          heads)
+        - components: components to ablate, one at a time (layers: attention, mixer and MLP): one or
+          more of all,heads,attention,mixer,mlp,layers (default: all; layers if the model has more
+          than 200 heads)
         - ablation: replace each output by its mean over the text, by zeros, or by the same
           component's output on the next window: mean, zero or resample (default: mean)
         - induction: measure how ablating each head changes the induction scores of later heads, on

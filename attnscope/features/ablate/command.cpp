@@ -74,9 +74,10 @@ void run_ablate_command(const Arguments& arguments, const Session& session, RowS
 Parameters ablate_parameters() {
   return {{.name = "components",
            .type = several,
-           .help = "components to ablate, one at a time (layers: attention and MLP)",
+           .help = "components to ablate, one at a time (layers: attention, mixer and "
+                   "MLP)",
            .metavariable = "KINDS",
-           .choices = {"all", "heads", "attention", "mlp", "layers"},
+           .choices = {"all", "heads", "attention", "mixer", "mlp", "layers"},
            .default_words =
                "all; layers if the model has more than " + std::to_string(kUsualHeads) + " heads"},
           {.name = "ablation",

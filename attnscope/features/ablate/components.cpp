@@ -6,13 +6,14 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/features/ablate/run.h"
-#include "attnscope/features/common/sequence_batches.h"
+#include "attnscope/features/common/matrix_items.h"
 #include "attnscope/rows/record.h"
 
 namespace attnscope {
 namespace {
 
-constexpr std::array kPartNames = {"head", "attention", "mlp"};  // in the order of LayerPart
+// In the order of LayerPart.
+constexpr std::array kPartNames = {"head", "attention", "mixer", "mlp"};
 constexpr std::array kReplacementNames = {"mean", "zero",
                                           "resample"};  // in the order of Replacement
 
@@ -27,6 +28,12 @@ double head_flops(const Model& model) {
   const Dimensions& dimensions = model.dimensions();
   return 2.0 * static_cast<double>(dimensions.width) *
          static_cast<double>(dimensions.vocabulary.value_or(0));
+}
+
+/// Number of heads of the layer; 0 if it has no attention.
+std::int64_t count_heads(const Model& model, std::int64_t layer) {
+  if (!model.dimensions().attends(layer)) return 0;
+  return model.spec().dimensions_of(layer).heads.heads;
 }
 
 double layers_of(const Model& model) { return static_cast<double>(model.dimensions().layers); }
@@ -67,32 +74,59 @@ Replacement replacement_named(const std::string& name) {
 }
 
 AskedParts parts_named(const std::string& kinds) {
-  AskedParts asked{.heads = false, .attention = false, .mlp = false};
+  AskedParts asked{.heads = false, .attention = false, .mixer = false, .mlp = false};
   for (const std::string& kind : split(kinds, ',')) {
     const bool all = kind == "all", layers = kind == "layers";
     asked.heads |= all || kind == "heads";
     asked.attention |= all || layers || kind == "attention";
+    asked.mixer |= all || layers || kind == "mixer";
     asked.mlp |= all || layers || kind == "mlp";
   }
   return asked;
 }
 
 std::string parts_or_usual(const std::string& parts, const Model& model,
-                           const std::vector<std::int64_t>& layers, RowSink& sink) {
+                           const LayerSelection& layers, RowSink& sink) {
   if (!parts.empty()) return parts;
   std::int64_t heads = 0;
-  for (const std::int64_t layer : layers) heads += model.spec().dimensions_of(layer).heads.heads;
+  for (const std::int64_t layer : layers.resolve(model.dimensions().layers, model.name())) {
+    heads += count_heads(model, layer);
+  }
   if (heads <= kUsualHeads) return "all";
-  sink.add_note(model.name() + ": ablating only the attention and MLP of each layer, because its " +
-                std::to_string(heads) +
+  const std::string mixer = model.dimensions().mixers == nullptr ? " and MLP" : ", mixer and MLP";
+  sink.add_note(model.name() + ": ablating only the attention" + mixer +
+                " of each layer, because its " + std::to_string(heads) +
                 " heads take long; pass {components} all, or fewer {layers}");
   return "layers";
 }
 
 std::int64_t count_parts(const AskedParts& parts, const Model& model, std::int64_t layer) {
-  const bool has_mlp = model.stack() != "cross";
-  return (parts.attention ? 1 : 0) + (parts.mlp && has_mlp ? 1 : 0) +
-         (parts.heads ? model.spec().dimensions_of(layer).heads.heads : 0);
+  const Dimensions& dimensions = model.dimensions();
+  const bool has_mlp = model.stack() != "cross" && dimensions.has_mlp(layer);
+  return (parts.attention && dimensions.attends(layer) ? 1 : 0) +
+         (parts.mixer && dimensions.mixes(layer) ? 1 : 0) + (parts.mlp && has_mlp ? 1 : 0) +
+         (parts.heads ? count_heads(model, layer) : 0);
+}
+
+std::vector<std::int64_t> layers_with_parts(const AskedParts& parts, const LayerSelection& layers,
+                                            const Model& model, RowSink& sink) {
+  if (!parts.mixer && !parts.mlp) return attention_layers(layers, model, &sink);
+  std::vector<std::int64_t> having, others;
+  for (const std::int64_t layer : layers.resolve(model.dimensions().layers, model.name())) {
+    (count_parts(parts, model, layer) > 0 ? having : others).push_back(layer);
+  }
+  if (others.empty()) return having;
+  const bool only_mixers = parts.mixer && !parts.mlp && !parts.attention && !parts.heads;
+  const std::string problem =
+      model.name() + ": " + noun_for(others.size(), "layer") + " " + runs_text(others) +
+      (others.size() == 1 ? " has " : " have ") +
+      (only_mixers ? "no mixer other than attention" : "none of these components");
+  if (!having.empty()) {
+    sink.add_note(problem);
+  } else if (model.stack() != "cross" || !parts.mlp) {  // the other stacks have the MLPs
+    throw Error(ErrorKind::usage, {.parameter = "components", .problem = problem});
+  }
+  return having;
 }
 
 double ablation_flops(const AskedParts& parts, const Model& model, std::int64_t layer,
@@ -109,8 +143,8 @@ std::uint64_t ablation_bytes(const Model& model, const AblationRows& rows) {
   const bool encodes = rows.sources.all > 0 && model.stack() == "encoder";
   const std::int64_t of_heads =
       model.stack() == "cross" ? 2 : 1;  // cross-attention: also those of its self-attention
-  const std::int64_t numbers =
-      2 * dimensions.width + of_heads * dimensions.heads.total_dim(Role::output);
+  const std::int64_t numbers = (dimensions.mixers == nullptr ? 2 : 3) * dimensions.width +
+                               of_heads * dimensions.heads.total_dim(Role::output);
   const double kept =
       sizeof(float) * (static_cast<double>(encodes ? rows.sources.all : rows.texts.all) *
                            static_cast<double>(numbers) +

@@ -20,7 +20,7 @@ RowKind ablate_rows() {
   RowKind kind = {.name = "ablate",
                   .command = "ablate",
                   .meaning = "effect of ablating one component on the loss of a text",
-                  .revision = 2,
+                  .revision = 3,
                   .place = place_of_part(),
                   .models = model_facts(),
                   .parameters = text_parameter_fields()};
@@ -45,8 +45,8 @@ RowKind ablate_rows() {
              "share of positions whose top-1 token changes when the component is ablated"),
       number("direct_effect", Nulls::whole, "logits", "direct effect",
              "direct effect of the component on the logit of the correct token, relative to the "
-             "mean over the vocabulary. Null if the logits are not a sum of component outputs, and "
-             "for encoders."),
+             "mean over the vocabulary. Null if the logits are not a sum of component outputs, for "
+             "encoders, and for models with mixers."),
       number("direct_effect_error", Nulls::whole, "logits", "",
              "standard error of direct_effect over windows or pairs. Null for a single window or "
              "pair."),

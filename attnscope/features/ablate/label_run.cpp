@@ -70,10 +70,9 @@ void run_ablate_labels(std::span<const Model> models, const AblateLabelRequest& 
     const std::int64_t label = label_named(pass, request.label, "label");
     check_inputs(pass, {.tokens = request.texts[index]});
     note_past_context(pass, {.tokens = request.texts[index]}, sink);
-    const std::vector<std::int64_t> chosen = attention_layers(request.layers, models[index], &sink);
     const AskedParts parts =
-        parts_named(parts_or_usual(request.parts, models[index], chosen, sink));
-    for (const std::int64_t layer : chosen) {
+        parts_named(parts_or_usual(request.parts, models[index], request.layers, sink));
+    for (const std::int64_t layer : layers_with_parts(parts, request.layers, models[index], sink)) {
       layers.push_back(
           {.model = index, .layer = layer, .label = label, .parts = parts, .found = {}});
     }

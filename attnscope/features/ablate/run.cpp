@@ -180,10 +180,9 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
     check_predicts_tokens(ready.pass(index), texts.sequences[index], texts.masks[index],
                           texts.sources_of(index));
     note_past_context(ready.pass(index), texts.sequences[index], texts.sources_of(index), sink);
-    const std::vector<std::int64_t> layers = attention_layers(request.layers, models[index], &sink);
-    const std::string parts = parts_or_usual(request.parts, models[index], layers, sink);
-    for (const std::int64_t layer : layers) {
-      if (count_parts(parts_named(parts), models[index], layer) == 0) continue;
+    const std::string parts = parts_or_usual(request.parts, models[index], request.layers, sink);
+    for (const std::int64_t layer :
+         layers_with_parts(parts_named(parts), request.layers, models[index], sink)) {
       WorkItem& item = plan.add(index, std::nullopt);
       item.parameters.add("components", parts);
       add_mask_parameter(item, texts.masks[index]);
@@ -256,10 +255,9 @@ void run_ablate_prompts(std::span<const Model> models, const AblatePromptsReques
   for (std::size_t index = 0; index < models.size(); ++index) {
     check_answers(ready.pass(index), request.prompts.of_models[index]);
     note_long_prompts(ready.pass(index), request.prompts.of_models[index], sink);
-    const std::vector<std::int64_t> chosen = attention_layers(request.layers, models[index], &sink);
     const AskedParts parts =
-        parts_named(parts_or_usual(request.parts, models[index], chosen, sink));
-    for (const std::int64_t layer : chosen) {
+        parts_named(parts_or_usual(request.parts, models[index], request.layers, sink));
+    for (const std::int64_t layer : layers_with_parts(parts, request.layers, models[index], sink)) {
       layers.push_back({.model = index, .layer = layer, .parts = parts, .found = {}});
     }
   }

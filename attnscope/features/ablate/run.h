@@ -25,16 +25,16 @@ inline constexpr std::int64_t kUsualHeads = 200;
 struct AblateRequest {
   ScoredTexts texts;
   LayerSelection layers;
-  /// all, heads, attention, mlp, or layers (attention and mlp). Empty: all, but without heads if
-  /// there are more than kUsualHeads.
+  /// all, heads, attention, mixer, mlp, or layers (attention, mixer and mlp). Empty: all, but
+  /// without heads if there are more than kUsualHeads.
   std::string parts;
   std::string how = "mean";  // mean, zero, resample
 };
 
-/// Rows: per layer its attention and MLP, then its heads. For an encoder-decoder, each stack is a
-/// model of its own, and losses are those of the decoder. A note reports high costs. Throws the
-/// errors of check_predicts_tokens(), and Error(usage) if resampling has a single sequence or pairs
-/// of different lengths.
+/// Rows: per layer its attention, mixer and MLP, then its heads. For an encoder-decoder, each stack
+/// is a model of its own, and losses are those of the decoder. A note reports high costs. Throws
+/// the errors of check_predicts_tokens() and layers_with_parts(), and Error(usage) if resampling
+/// has a single sequence or pairs of different lengths.
 void run_ablate(std::span<const Model> models, const AblateRequest& request, const Context& context,
                 RowSink& sink);
 

@@ -1,5 +1,5 @@
 // The table of `ablate`: a line per layer with the loss increase (millinats) from ablating its
-// attention, its MLP and each head, followed by the most important heads.
+// attention, its mixer, its MLP and each head, followed by the most important heads.
 #include <algorithm>
 #include <cmath>
 #include <map>

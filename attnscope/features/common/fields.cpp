@@ -45,9 +45,11 @@ Field replaced_part_field(std::string_view where) {
           .type = text,
           .meaning =
               "ablated component: the output of one head before the output projection (head), of "
-              "all heads of a layer (attention), or of its MLP (mlp)",
+              "all heads of a layer (attention), of its mixer (mixer), or of its MLP (mlp). A "
+              "mixer, such as a state-space layer, is used in place of attention or in parallel "
+              "with it.",
           .where = where,
-          .choices = {"head", "attention", "mlp"}};
+          .choices = {"head", "attention", "mixer", "mlp"}};
 }
 
 std::vector<Field> expert_fields() {

@@ -141,7 +141,7 @@ std::string mean_and_std(const Record& row, const char* mean_format, const char*
 namespace {
 
 struct LayerParts {
-  const Record *attention = nullptr, *mlp = nullptr;
+  const Record *attention = nullptr, *mixer = nullptr, *mlp = nullptr;
   std::vector<const Record*> heads;
 };
 
@@ -157,14 +157,22 @@ std::string part_grid(const std::vector<const Record*>& rows, const PartCell& ce
       layer.mlp = row;
     } else if (component == "attention") {
       layer.attention = row;
+    } else if (component == "mixer") {
+      layer.mixer = row;
     } else {
       layer.heads.push_back(row);
     }
   }
   std::size_t heads = 0;
-  for (const auto& [number, layer] : layers) heads = std::max(heads, layer.heads.size());
+  bool mixes = false;
+  for (const auto& [number, layer] : layers) {
+    heads = std::max(heads, layer.heads.size());
+    mixes |= layer.mixer != nullptr;
+  }
   std::vector<std::vector<std::string>> lines(1);
-  lines[0] = {style.bold("layer"), style.bold("attention"), style.bold("mlp")};
+  lines[0] = {style.bold("layer"), style.bold("attention")};
+  if (mixes) lines[0].push_back(style.bold("mixer"));
+  lines[0].push_back(style.bold("mlp"));
   for (std::size_t head = 0; head < heads; ++head) {
     lines[0].push_back(style.bold((head == 0 ? "head 0" : std::to_string(head))));
   }
@@ -172,6 +180,7 @@ std::string part_grid(const std::vector<const Record*>& rows, const PartCell& ce
     auto& line = lines.emplace_back();
     line.push_back(std::to_string(number));
     line.push_back(layer.attention == nullptr ? "" : cell(*layer.attention));
+    if (mixes) line.push_back(layer.mixer == nullptr ? "" : cell(*layer.mixer));
     line.push_back(layer.mlp == nullptr ? "" : cell(*layer.mlp));
     for (const Record* head : layer.heads) line.push_back(cell(*head));
     line.resize(lines[0].size());

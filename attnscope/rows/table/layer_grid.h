@@ -55,8 +55,8 @@ std::string number_text(const Record& row, std::string_view name, const char* fo
 /// "-1.2e-05 ±0.0203", or "-" if the mean is null.
 std::string mean_and_std(const Record& row, const char* mean_format, const char* std_format);
 
-// One line per layer with a cell for its attention, its MLP and each head, from rows with `layer`,
-// `head` and `component`.
+// One line per layer with a cell for its attention, its mixer (if any layer has a mixer), its MLP
+// and each head, from rows with `layer`, `head` and `component`.
 
 using PartCell = std::function<std::string(const Record&)>;
 

@@ -857,9 +857,10 @@ export interface AblateRow {
   /** query head index, from 0. Null for rows of a whole layer. */
   head: number | null;
   /**
-   * ablated component: the output of one head before the output projection (head), of all heads of a layer (attention), or of its MLP (mlp)
+   * ablated component: the output of one head before the output projection (head), of all heads of a layer (attention), of its mixer
+   * (mixer), or of its MLP (mlp). A mixer, such as a state-space layer, is used in place of attention or in parallel with it.
    */
-  component: "head" | "attention" | "mlp";
+  component: "head" | "attention" | "mixer" | "mlp";
   /**
    * ablation: replace the output of the component by its mean over the text (mean), by zeros (zero), or by its output on the next window or
    * pair (resample)
@@ -875,7 +876,7 @@ export interface AblateRow {
   top_token_changed: number;
   /**
    * direct effect of the component on the logit of the correct token, relative to the mean over the vocabulary. Null if the logits are not
-   * a sum of component outputs, and for encoders.
+   * a sum of component outputs, for encoders, and for models with mixers.
    */
   direct_effect: number | null;
   /** standard error of direct_effect over windows or pairs. Null for a single window or pair. */
