@@ -46,10 +46,12 @@ export function heatmap_layout(chart: HeatmapChart, { width }: Size): GridLayout
 export function cell_words(chart: HeatmapChart, row: number, column: number): string {
   const cell = chart.cells[row]?.[column] ?? null;
   const [down, across] = [chart.rows.labels[row] ?? String(row), plain(chart.columns.labels[column] ?? String(column))];
-  const is_head = chart.rows.title === "layer" && chart.columns.title === "head" && /^\d+$/.test(across);
-  const place = is_head
-    ? head_name({ layer: Number(down), head: Number(across) })
-    : `${chart.rows.title} ${down}, ${chart.columns.title} ${across}`;
+  const has_heads = chart.rows.title === "layer" && chart.columns.title === "head";
+  const place = !has_heads
+    ? `${chart.rows.title} ${down}, ${chart.columns.title} ${across}`
+    : /^\d+$/.test(across)
+      ? head_name({ layer: Number(down), head: Number(across) })
+      : `layer ${down}, ${across}`; // a column that is not a head
   if (cell === "missing") return `${place}: not in this report`;
   if (cell !== null && typeof cell === "object") return `${place}: skipped, ${cell.skipped}`;
   const word = chart.words?.[row]?.[column];

@@ -24,15 +24,17 @@ export const is_significant = (row: AblateRow): boolean =>
 
 const has_errors = (rows: readonly AblateRow[]): boolean => rows.some((row) => row.loss_increase_error !== null);
 
-/** Layer × head heatmap of the loss increase under ablation. Undefined if no head was ablated. */
+/** Layer × head heatmap of the loss increase under ablation, with a last column for mixers. Undefined if no head was ablated. */
 export function heads_chart(reading: Reading, chosen?: HeadIndex): HeatmapChart | undefined {
   const rows = parts_of(reading, "head");
   if (rows.length === 0) return undefined;
   const { model } = reading;
-  const at = new Map(rows.map((row) => [`${row.layer}/${row.head}`, row]));
+  const mixers = parts_of(reading, "mixer");
+  const at = new Map([...rows, ...mixers].map((row) => [`${row.layer}/${row.head ?? "mixer"}`, row]));
+  const columns = [...range(model.heads).map(String), ...(mixers.length > 0 ? ["mixer"] : [])];
   const cells = range(model.layers).map((layer) =>
-    range(model.heads).map((head) => {
-      const row = at.get(`${layer}/${head}`);
+    columns.map((column) => {
+      const row = at.get(`${layer}/${column}`);
       return row === undefined ? ("missing" as const) : is_significant(row) ? 1000 * row.loss_increase : null;
     }),
   );
@@ -42,21 +44,23 @@ export function heads_chart(reading: Reading, chosen?: HeadIndex): HeatmapChart 
     name: "ablation-heads",
     title: "Ablation effect of each head",
     note:
-      "Loss increase (millinats) when one head is mean-ablated. Rows: layers; columns: heads." +
+      `Loss increase (millinats) when one head ${mixers.length > 0 ? "or mixer " : ""}is mean-ablated. Rows: layers; columns: heads` +
+      `${mixers.length > 0 ? ", then the mixer that a layer has in place of attention or next to it" : ""}.` +
       (has_errors(rows) ? " –: within 2 standard errors of 0." : ""),
     cells,
     no_number: "within 2 standard errors of 0",
     format: "+.0f",
     scale: { kind: "diverging", domain: [-most, most], transform: "symlog", format: "+.0f" },
     rows: { title: "layer", labels: range(model.layers).map(String) },
-    columns: { title: "head", labels: range(model.heads).map(String) },
+    columns: { title: "head", labels: columns },
     ...(chosen ? { chosen: { row: chosen.layer, column: chosen.head } } : {}),
   };
 }
 
-/** Bars for the attention and MLP of each layer. Bars much higher than the others, usually MLP 0, are clipped. */
+/** Bars for the attention, mixer and MLP of each layer. Bars much higher than the others, usually MLP 0, are clipped. */
 export function layers_chart(reading: Reading): GroupedBarsChart | undefined {
-  const columns = (["attention", "mlp"] as const).flatMap((series) => {
+  const mixes = parts_of(reading, "mixer").length > 0;
+  const columns = (["attention", "mixer", "mlp"] as const).flatMap((series) => {
     const rows = parts_of(reading, series);
     if (rows.length === 0) return [];
     const at = new Map(rows.map((row) => [row.layer, row]));
@@ -74,16 +78,17 @@ export function layers_chart(reading: Reading): GroupedBarsChart | undefined {
   return {
     kind: "columns",
     name: "ablation-layers",
-    title: "Ablation effect of attention and MLP",
+    title: `Ablation effect of attention${mixes ? ", mixer" : ""} and MLP`,
     note:
-      "Loss increase (nats) when the attention or the MLP of one layer is mean-ablated." +
-      (has_errors([...parts_of(reading, "attention"), ...parts_of(reading, "mlp")])
+      `Loss increase (nats) when the attention${mixes ? ", the mixer" : ""} or the MLP of one layer is mean-ablated.` +
+      (has_errors((["attention", "mixer", "mlp"] as const).flatMap((part) => parts_of(reading, part)))
         ? " Whiskers: 1 standard error. Gray: within 2 standard errors of 0."
         : ""),
     groups: { title: "layer", count: reading.model.layers },
     y: grouped_bars_axis("loss increase (nats)", reading.model.layers, columns),
     series: [
       { key: "attention", label: "attention", color: { role: "qk" } },
+      ...(mixes ? [{ key: "mixer", label: "mixer", color: { role: "v" as const } }] : []),
       { key: "mlp", label: "MLP", color: { role: "up" } },
     ],
     columns,

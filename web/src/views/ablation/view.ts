@@ -72,7 +72,12 @@ function draw(context: Context): HTMLElement {
     live_panel(context),
     skipped_lines(context, "ablate", "lens"),
     heads
-      ? chart_frame(heads, theme, { level: 2, on_choose: ({ row, column }) => context.go({ l: row, h: column }) })
+      ? chart_frame(heads, theme, {
+          level: 2,
+          on_choose: ({ row, column }) => {
+            if (column < model.heads) context.go({ l: row, h: column }); // the last column may be mixers
+          },
+        })
       : absent_analysis(context, layers ? "ablation effect of each head" : "ablation effects", "ablate"),
     heads ? head_part(context, place) : null,
     layers ? chart_frame(layers, theme, { level: 2 }) : null,

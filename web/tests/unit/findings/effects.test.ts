@@ -8,6 +8,7 @@ import { copying_heads } from "../../../src/findings/copying_heads";
 import { important_head } from "../../../src/findings/important_head";
 import { attended_token_effect } from "../../../src/findings/attended_token_effect";
 import { heads_chart, layers_chart, lens_chart, lens_grid_chart, copying_effect_chart } from "../../../src/views/ablation/charts";
+import { range } from "../../../src/data/numbers";
 import { attention_head, circuit, reading, said, type Made } from "./made_readings";
 
 const text = (...raises: [number | null, number | null][]): Made => ({
@@ -154,6 +155,24 @@ describe("charts of ablation effects", () => {
     expect(chart.cells[0]![2]).toBe(430);
     expect(chart.cells[1]![0]).toBeNull();
     expect(chart.cells[1]![1]).toBe("missing");
+  });
+
+  test("mixers have a column next to the heads, and bars", () => {
+    const hybrid = reading({ rows: { ablate: [...rows.ablate, part("mixer", 1, null, 0.2, 0.03)] } });
+    const chart = heads_chart(hybrid)!;
+    expect(chart.columns.labels).toEqual([...range(hybrid.model.heads).map(String), "mixer"]);
+    expect(chart.cells.map((row) => row[hybrid.model.heads]).slice(0, 2)).toEqual(["missing", 200]);
+    expect(cell_words(chart, 1, hybrid.model.heads)).toBe("layer 1, mixer: +200");
+    expect(cell_words(chart, 0, 2)).toBe("L0H2: +430");
+    expect(heads_chart(made)!.columns.labels).not.toContain("mixer");
+    const bars = layers_chart(hybrid)!;
+    expect(bars.title).toBe("Ablation effect of attention, mixer and MLP");
+    expect(bars.columns.map(({ series, heights }) => [series, heights[1]])).toEqual([
+      ["attention", null],
+      ["mixer", 0.2],
+      ["mlp", null],
+    ]);
+    expect(layers_chart(made)!.series.map(({ key }) => key)).toEqual(["attention", "mlp"]);
   });
 
   test("a bar much higher than the others is clipped and labeled", () => {
