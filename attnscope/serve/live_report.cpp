@@ -41,7 +41,7 @@ LiveReport::LiveReport(const Arguments& serve, const Session& session)
       session_(session),
       models_(open_models(report_, session)),
       reports_(report_models(report_, models_, session)),
-      state_{.file = empty_report(report_, models_, session)} {
+      state_{.file = empty_report(report_, models_, session, /*live=*/true)} {
   publish(state_, 0);
 }
 

@@ -28,6 +28,30 @@ std::vector<std::pair<std::string, json>> events_of(const std::string& body) {
   return events;
 }
 
+/// The page has a box for a second text for these models only: BERT has token types, and the
+/// tokenizer of DistilBERT adds a token between the texts.
+TEST(Serve, NamesModelsThatTakePairs) {
+  const TempFolder folder;
+  const std::string bert = data_path("classifiers/bert");
+  const std::filesystem::path distilbert = folder.path() / "distilbert";
+  std::filesystem::copy(data_path("classifiers/distilbert"), distilbert);
+  for (const char* file : {"vocab.txt", "tokenizer_config.json"}) {
+    std::filesystem::copy_file(bert + "/" + file, distilbert / file,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  const Server server({kServedModel, bert, distilbert.string()});
+  const json models = server.get("/api/results")["models"];
+  EXPECT_FALSE(models.at(0).contains("pairs"));
+  EXPECT_EQ(models.at(1).value("pairs", false), true);
+  EXPECT_EQ(models.at(2).value("pairs", false), true);
+  const json pair = {{"model", "bert"}, {"text", "Who rules?"}, {"text_pair", "The king."}};
+  EXPECT_EQ(server.finished(server.start("/api/attention", pair))["state"], "done");
+  const json rows = server.get("/api/results")["reports"].at(0)["rows"];
+  EXPECT_EQ(rows, report_of({"attention", bert, "--text", "Who rules?", "--text-pair",
+                             "The king."})["rows"]);
+  EXPECT_TRUE(rows.at(0).contains("a_to_b"));
+}
+
 TEST(Serve, RunsATextAndReturnsItsMaps) {
   const Server server;
   const std::string text = "To be, or not to be, that is the question";

@@ -5,6 +5,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/features/common/options/media_options.h"
+#include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/directions/run.h"
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/features/report/inputs.h"
@@ -151,11 +152,13 @@ std::string utc_now() {
 }  // namespace
 
 ReportFile empty_report(const Arguments& report, std::span<const Model> models,
-                        const Session& session) {
+                        const Session& session, bool live) {
   std::vector<Record> facts;
   for (const Model& model : models) {
     facts.push_back(facts_record(summarize(model)));
-    facts.back().add("reads", noun_of(input_kind(model)));
+    const InputKind kind = input_kind(model);
+    facts.back().add("reads", noun_of(kind));
+    if (live && kind == InputKind::text && takes_pairs(model)) facts.back().add("pairs", true);
   }
   return ReportFile({{"version", ATTNSCOPE_VERSION},
                      {"created", utc_now()},

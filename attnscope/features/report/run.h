@@ -42,8 +42,8 @@ class ReportRun {
 
 // The empty report.
 
-/// A report with only the model info.
+/// A report with only the model info. `live`: also whether models take pairs of texts.
 ReportFile empty_report(const Arguments& report, std::span<const Model> models,
-                        const Session& session);
+                        const Session& session, bool live = false);
 
 }  // namespace attnscope

@@ -56,7 +56,10 @@ export type AttentionHeadRow = AttentionRow & { head: number };
 export type AttentionLayerRow = AttentionRow & { head: null };
 
 /** A model. Info that comes from weights is null for a live model of which only attention maps are known. */
-export type AnyModel = ModelFacts & { reads?: "texts" | "images" | "sound" };
+export type AnyModel = ModelFacts & {
+  reads?: "texts" | "images" | "sound";
+  pairs?: boolean; // served pages only: it takes pairs of texts
+};
 
 /** A model with weights, so that all info from weights is present. Rows about weights exist only for such models. */
 export type Model = AnyModel & { [Fact in FactOfWeights]: NonNullable<ModelFacts[Fact]> };

@@ -13,6 +13,7 @@ const kMissing = "missing"; // all missing analyses
 
 // Input survives redraws of the view.
 let text = "";
+let pair = "";
 let target = "";
 let layer = "";
 let as: "text" | "tokens" | "file" = "text";
@@ -53,16 +54,37 @@ function run_input(model: string, input: object): void {
   run_job(kText, "/api/attention", { model, ...input, exclude_first_token: true, ...(layer === "" ? {} : { layers: layer }) });
 }
 
-/** Text input; for encoder-decoders, a source and a target. */
+/** What is typed into the text boxes. */
+export interface Typed {
+  as: "text" | "tokens";
+  text: string;
+  pair: string; // second text of a pair
+  target: string; // of an encoder-decoder
+}
+
+/** The box next to the text: the target of an encoder-decoder, or the second text for models that take pairs of texts. */
+export const second_box = ({ pairs }: AnyModel, across: boolean): "target" | "pair" | undefined =>
+  across ? "target" : pairs ? "pair" : undefined;
+
+/** Parameters of a run. An empty second box adds none, and token ids have no second text. */
+export function typed_input(typed: Typed, second: "target" | "pair" | undefined): Record<string, string> {
+  const is_text = typed.as === "text";
+  const given = (value: string) => (is_text ? value : value.trim());
+  const input = { [typed.as]: given(typed.text) };
+  if (second === undefined || typed[second].trim() === "") return input;
+  if (second === "target") return { ...input, [is_text ? "target" : "target_tokens"]: given(typed.target) };
+  return is_text ? { ...input, text_pair: typed.pair } : input;
+}
+
+/** Text input; for encoder-decoders, a source and a target; for models that take pairs, one or two texts. */
 function text_panel({ report, model }: Context): HTMLElement {
   const across = stacks_of(report.file.models, model).some(({ stack }) => stack === "decoder");
+  const second = second_box(model, across);
   const can_run = () => (as === "file" ? long_text.content !== undefined : text.trim() !== "");
   const start = () => {
     if (!can_run()) return;
     if (as === "file") return run_input(model.name, { long_text: long_text.content });
-    const given = (value: string) => (as === "text" ? value : value.trim());
-    const to = target.trim() === "" ? {} : { [as === "text" ? "target" : "target_tokens"]: given(target) };
-    run_input(model.name, { [as]: given(text), ...(across ? to : {}) });
+    run_input(model.name, typed_input({ as, text, pair, target }, second));
   };
   const run = run_button(!can_run(), start);
   const judge = () => {
@@ -88,11 +110,15 @@ function text_panel({ report, model }: Context): HTMLElement {
   const show = () => {
     area.hidden = as === "file";
     chosen.hidden = as !== "file";
+    if (other && second === "pair") other.hidden = as !== "text";
     judge();
   };
-  const other = across
-    ? text_box("target text", "Type or paste the target text (decoder input).", target, (typed) => (target = typed), start)
-    : null;
+  const other =
+    second === "target"
+      ? text_box("target text", "Type or paste the target text (decoder input).", target, (typed) => (target = typed), start)
+      : second === "pair"
+        ? text_box("second text", "Optional: the second text of a pair.", pair, (typed) => (pair = typed), start)
+        : null;
   const kinds = h(
     "select",
     {

@@ -250,6 +250,21 @@ Tokenizer tokenizer_of(const Model& model, std::string_view ids) {
                .hint = "pass token ids with {" + std::string(ids) + "}"});
 }
 
+bool takes_pairs(const Model& model) {
+  if (has_types(model)) return true;
+  if (model.spec().causal) return false;
+  try {
+    const auto tokenizer = Tokenizer::find(model.checkpoint().folder());
+    if (!tokenizer) return false;
+    const std::vector<std::int64_t> texts = tokenizer->encode_pair("a", "b", true).texts;
+    const auto second = std::ranges::find(texts, 1);
+    return second != texts.begin() && second != texts.end() && *(second - 1) == -1 &&
+           std::find(texts.begin(), second, 0) != second;
+  } catch (const Error&) {  // reported when a text is run
+    return false;
+  }
+}
+
 std::string UnknownTokens::text() const {
   return std::to_string(unknown) + " of " + counted(all, "token");
 }

@@ -40,6 +40,10 @@ void check_text(std::string_view text, ErrorParts where);
 /// the parameter `ids`.
 Tokenizer tokenizer_of(const Model& model, std::string_view ids = "tokens");
 
+/// Whether `text_pair` is meant for the model: it has token types, or it is bidirectional and its
+/// tokenizer adds tokens between the two texts. False if the tokenizer is missing or unreadable.
+bool takes_pairs(const Model& model);
+
 /// Number of tokens of a text that are the unknown token of its tokenizer.
 struct UnknownTokens {
   std::int64_t unknown = 0, all = 0;
