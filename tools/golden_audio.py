@@ -3,7 +3,7 @@
 
 tests/data/audio/ has three audio files, configs of feature extractors, and the expected outputs of transformers' extractors.
 
-    python tools/golden_audio.py
+    python tools/golden_audio.py [CASE...]
 
 The checkpoints are made by tools/golden_encoder_decoders_towers.py. audio.safetensors has, for inputs N = 0, 1, ...:
     - input_values.N   [samples], or for Whisper [features, frames]
@@ -15,21 +15,35 @@ All values come from transformers, eager and float32. Needs numpy, soundfile, to
 """
 
 import json
+import sys
+from contextlib import contextmanager
+from functools import partial
 
 import golden_encoder_decoders_towers
 import numpy as np
-import soundfile
 import torch
 import transformers as hf
 from safetensors.numpy import save_file
 
-CASES = ("wav2vec2", "wav2vec2-stable", "hubert", "whisper")
+CASES = ("wav2vec2", "wav2vec2-stable", "hubert", "whisper", "wavlm", "wavlm-stable", "wav2vec2-bert", "wav2vec2-bert-plain")
 SOUNDS = golden_encoder_decoders_towers.DATA.parent / "audio"
 KEPT_FRAMES = 60
 
 
-def encoders():
-    for case in CASES:
+@contextmanager
+def maps_of_heads(case):
+    """Keep the maps of WavLM's heads, which its modules average. They repeat the maps along a new axis."""
+    function = torch.nn.functional.multi_head_attention_forward
+    if case.startswith("wavlm"):
+        torch.nn.functional.multi_head_attention_forward = partial(function, average_attn_weights=False)
+    try:
+        yield
+    finally:
+        torch.nn.functional.multi_head_attention_forward = function
+
+
+def encoders(cases):
+    for case in cases:
         folder = golden_encoder_decoders_towers.DATA / case
         model = golden_encoder_decoders_towers.CASES[case][0].from_pretrained(folder, attn_implementation="eager").float().eval()
         generator = np.random.default_rng(len(case))
@@ -37,11 +51,13 @@ def encoders():
         out = {}
         for at in range(2):
             shape = (4, 20) if case == "whisper" else ((61, 34)[at],)
+            if case.startswith("wav2vec2-bert"):
+                shape = ((11, 4)[at], 6)
             values = generator.normal(size=shape).astype(np.float32)
-            with torch.no_grad():
+            with torch.no_grad(), maps_of_heads(case):
                 result = encoder(torch.from_numpy(values)[None], output_hidden_states=True, output_attentions=True)
             out |= {f"input_values.{at}": values, f"hidden_states.{at}": torch.cat(result.hidden_states).numpy(),
-                    f"attentions.{at}": torch.cat(result.attentions).numpy()}
+                    f"attentions.{at}": torch.cat([maps[:, 0] if maps.dim() == 5 else maps for maps in result.attentions]).numpy()}
             if "last_hidden_state" in result:
                 out[f"last.{at}"] = result.last_hidden_state[0].numpy()
             if "logits" in result:
@@ -51,6 +67,7 @@ def encoders():
 
 
 def sounds():
+    import soundfile
     SOUNDS.mkdir(exist_ok=True)
     generator = np.random.default_rng(5)
     time = np.arange(9000) / 16000
@@ -78,5 +95,6 @@ def sounds():
 
 if __name__ == "__main__":
     hf.logging.set_verbosity_error()
-    encoders()
-    sounds()
+    encoders(sys.argv[1:] or CASES)
+    if not sys.argv[1:]:
+        sounds()

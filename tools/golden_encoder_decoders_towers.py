@@ -60,6 +60,9 @@ BART_MLP = (None, "fc1", "fc2")
 BART = {"encoder": ("model.encoder.layers", projections("self_attn"), BART_MLP),
         "decoder": ("model.decoder.layers", projections("self_attn"), BART_MLP),
         "cross": ("model.decoder.layers", projections("encoder_attn"), None)}
+LED = {side: (place.replace("model.", "led.", 1), *rest) for side, (place, *rest) in BART.items()} | {
+    "encoder": ("led.encoder.layers", [f"self_attn.longformer_self_attn.{name}" for name in ("query", "key", "value")] + ["self_attn.output"],
+                BART_MLP)}
 TOWER = (projections("self_attn"), (None, "mlp.fc1", "mlp.fc2"))
 IN_TOWER = ("encoder.layers", *TOWER)  # a tower that is a model of its own
 TOWERS = {"text": ("text_model.encoder.layers", *TOWER), "vision": ("vision_model.encoder.layers", *TOWER)}
@@ -102,6 +105,32 @@ CONDITIONAL_DETR_STACKS = {"encoder": DETR_STACKS["encoder"],
                            "cross": ("decoder.layers", [f"encoder_attn.{name}" for name in CONTENTS], None)}
 WAV2VEC2 = (projections("attention"), (None, "feed_forward.intermediate_dense", "feed_forward.output_dense"))
 
+MOONSHINE = dict(hidden_size=24, encoder_num_hidden_layers=1, decoder_num_hidden_layers=2, encoder_num_attention_heads=2,
+                 decoder_num_attention_heads=2, intermediate_size=20, vocab_size=24, max_position_embeddings=12)
+MOONSHINE_STACKS = {"encoder": ("model.encoder.layers", projections("self_attn", output="o_proj"), TWO_MATRICES),
+                    "decoder": ("model.decoder.layers", projections("self_attn", output="o_proj"),
+                                ("mlp.fc1[1/2]", "mlp.fc1[0/2]", "mlp.fc2")),
+                    "cross": ("model.decoder.layers", projections("encoder_attn", output="o_proj"), None)}
+CONFORMER = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24, vocab_size=8,
+                 feature_projection_input_dim=6, conv_depthwise_kernel_size=5, left_max_position_embeddings=3,
+                 right_max_position_embeddings=2)
+CONFORMER_STACK = {"": ("wav2vec2_bert.encoder.layers", [f"self_attn.linear_{name}" for name in ("q", "k", "v", "out")],
+                         (None, "ffn2.intermediate_dense", "ffn2.output_dense"))}
+DONUT = dict(encoder=SWIN | dict(model_type="donut-swin", depths=[1], num_heads=[2], hidden_size=4),
+             decoder=dict(model_type="mbart", is_decoder=True, add_cross_attention=True, d_model=8, decoder_layers=1,
+                          decoder_attention_heads=2, decoder_ffn_dim=12, encoder_layers=1, vocab_size=24, max_position_embeddings=12))
+DECODER_OF_TWO = "decoder.model.decoder.layers"
+DONUT_STACKS = {"encoder": ("encoder.encoder.layers.*.blocks", *BERT), "decoder": (DECODER_OF_TWO, projections("self_attn"), BART_MLP),
+                "cross": (DECODER_OF_TWO, projections("encoder_attn"), None)}
+TROCR = dict(encoder=SMALL_IMAGES | dict(model_type="vit"),
+             decoder=dict(model_type="trocr", is_decoder=True, add_cross_attention=True, d_model=12, decoder_layers=1,
+                          decoder_attention_heads=2, decoder_ffn_dim=10, vocab_size=24, max_position_embeddings=12,
+                          cross_attention_hidden_size=8))
+TROCR_STACKS = DONUT_STACKS | {"encoder": ("encoder.layers", IMAGE, TWO_MATRICES)}
+SMALL_BERT = dict(model_type="bert", hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12, vocab_size=24,
+                  max_position_embeddings=12)
+BERT_DECODER = "decoder.bert.encoder.layer"
+
 CASES = {
     "t5": (hf.T5ForConditionalGeneration, hf.T5Config, T5, t5_stacks(PLAIN_T5_MLP)),
     "t5-gated": (hf.T5ForConditionalGeneration, hf.T5Config,
@@ -109,6 +138,8 @@ CASES = {
     "mt5": (hf.MT5ForConditionalGeneration, hf.MT5Config, T5, t5_stacks(T5_MLP)),
     "umt5": (hf.UMT5ForConditionalGeneration, hf.UMT5Config, T5, t5_stacks(T5_MLP)),
     "bart": (hf.BartForConditionalGeneration, hf.BartConfig, TWO_SIDES, BART),
+    "led": (hf.LEDForConditionalGeneration, hf.LEDConfig, {key: size for key, size in TWO_SIDES.items() if key != "max_position_embeddings"} | dict(
+        max_encoder_position_embeddings=16, max_decoder_position_embeddings=12, attention_window=4), LED),
     "mbart": (hf.MBartForConditionalGeneration, hf.MBartConfig, TWO_SIDES | dict(scale_embedding=True), BART),
     "marian": (hf.MarianMTModel, hf.MarianConfig, TWO_SIDES | dict(decoder_start_token_id=1), BART),
     "pegasus": (hf.PegasusForConditionalGeneration, hf.PegasusConfig, TWO_SIDES, BART),
@@ -184,6 +215,26 @@ CASES = {
     "wav2vec2-stable": (hf.Wav2Vec2ForCTC, hf.Wav2Vec2Config,
                         SOUND | dict(do_stable_layer_norm=True, feat_extract_norm="layer"),
                         {"": ("wav2vec2.encoder.layers", *WAV2VEC2)}),
+    "wavlm": (hf.WavLMForCTC, hf.WavLMConfig, SOUND | dict(num_buckets=12, max_bucket_distance=9),
+              {"": ("wavlm.encoder.layers", *WAV2VEC2)}),
+    "wavlm-stable": (hf.WavLMModel, hf.WavLMConfig, SOUND | dict(do_stable_layer_norm=True, feat_extract_norm="layer", conv_bias=True),
+                     {"": ("encoder.layers", *WAV2VEC2)}),
+    "wav2vec2-bert": (hf.Wav2Vec2BertForCTC, hf.Wav2Vec2BertConfig, CONFORMER, CONFORMER_STACK),
+    "wav2vec2-bert-plain": (hf.Wav2Vec2BertForCTC, hf.Wav2Vec2BertConfig,
+                            CONFORMER | dict(position_embeddings_type=None, hidden_act="gelu"), CONFORMER_STACK),
+    "wav2vec2-bert-relative": (hf.Wav2Vec2BertForCTC, hf.Wav2Vec2BertConfig,
+                               CONFORMER | dict(position_embeddings_type="relative", num_hidden_layers=1), CONFORMER_STACK),
+    "moonshine": (hf.MoonshineForConditionalGeneration, hf.MoonshineConfig, MOONSHINE, MOONSHINE_STACKS),
+    "trocr": (hf.VisionEncoderDecoderModel, hf.VisionEncoderDecoderConfig, TROCR, TROCR_STACKS),
+    "trocr-causal": (hf.TrOCRForCausalLM, hf.TrOCRConfig, TROCR["decoder"],
+                     {"": ("model.decoder.layers", projections("self_attn"), BART_MLP)}),
+    "encoder-decoder": (hf.EncoderDecoderModel, hf.EncoderDecoderConfig,
+                        dict(encoder=SMALL_BERT, decoder=SMALL_BERT | dict(is_decoder=True, add_cross_attention=True)),
+                        {"encoder": ("encoder.encoder.layer", *BERT), "decoder": (BERT_DECODER, *BERT), "cross": (BERT_DECODER, *BERT_CROSS)}),
+    "speech-encoder-decoder": (hf.SpeechEncoderDecoderModel, hf.SpeechEncoderDecoderConfig,
+                               dict(encoder=SOUND | dict(model_type="wavlm", num_hidden_layers=1), decoder=DONUT["decoder"]),
+                               DONUT_STACKS | {"encoder": ("encoder.encoder.layers", *WAV2VEC2)}),
+    "donut": (hf.VisionEncoderDecoderModel, hf.VisionEncoderDecoderConfig, DONUT, DONUT_STACKS),
     "hubert": (hf.HubertModel, hf.HubertConfig, SOUND, {"": ("encoder.layers", *WAV2VEC2)}),
 }
 
@@ -197,10 +248,11 @@ def layers_of(model, path):
 
 
 def weight_of(layer, path):
-    """Return a weight, or a third of its rows: `qkv[1]`."""
+    """Return a weight, or a third of its rows, `qkv[1]`, or the first half: `fc1[0/2]`."""
     if path.endswith("]"):
-        path, third = path[:-1].split("[")
-        return np.split(weight_of(layer, path), 3)[int(third)]
+        path, part = path[:-1].split("[")
+        index, count = (part.split("/") + ["3"])[:2]
+        return np.split(weight_of(layer, path), int(count))[int(index)]
     return layer.get_submodule(path).weight.detach().numpy()
 
 

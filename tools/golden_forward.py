@@ -101,13 +101,31 @@ def last_states_kept(model: torch.nn.Module):
             hook.remove()
 
 
+def with_skipped(states: list[torch.Tensor], layers: int, skipped: list[int]) -> list[torch.Tensor]:
+    """Repeat the states before layers that texts skip (Mllama). transformers records no states of these layers."""
+    recorded, out = iter(states[1:]), states[:1]
+    for layer in range(layers):
+        out.append(out[-1] if layer in skipped else next(recorded))
+    return out
+
+
 def states_of(model: torch.nn.Module, result) -> list[torch.Tensor]:
     """Return the hidden states (texts, T, D). Models with several streams (AltUp) return all of them, before the final norm:
     this takes the active stream, and the last hidden state after the norm."""
     states = list(result.hidden_states)
+    if skipped := getattr(model.config, "cross_attention_layers", None):
+        return with_skipped(states, model.config.num_hidden_layers, skipped)
     if states[0].dim() == 3:
         return states
     return [state[model.config.altup_active_idx] for state in states[:-1]] + [model.last_states]
+
+
+def maps_of(model: torch.nn.Module, result) -> list[torch.Tensor]:
+    """Return the attention maps. MiniMax also returns the states of layers with lightning attention."""
+    if model.config.model_type != "minimax":
+        return list(result.attentions)
+    kinds = model.config.layer_types
+    return [maps for maps, kind in zip(result.attentions, kinds, strict=True) if kind == "full_attention"]
 
 
 def outputs(model: torch.nn.Module, texts: list[np.ndarray], pad: int | None) -> list[dict[str, np.ndarray]]:
@@ -127,7 +145,7 @@ def outputs(model: torch.nn.Module, texts: list[np.ndarray], pad: int | None) ->
         hidden = [state[index, :size].numpy() for state in states]
         narrow = hidden[-1].shape != hidden[0].shape
         row = {"hidden_states": np.stack(hidden[:-1] if narrow else hidden),
-               "attentions": np.stack([maps[index, :, :size, :size].numpy() for maps in result.attentions])}
+               "attentions": np.stack([maps[index, :, :size, :size].numpy() for maps in maps_of(model, result)])}
         if narrow:
             row["last_hidden_state"] = hidden[-1]
         if "logits" in result and result.logits.dim() == 3:  # not for models such as ELECTRA, whose logits are not per token over the vocabulary

@@ -38,16 +38,18 @@ def with_blocks(config: dict) -> dict:
     return config | {"attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 0}
 
 
+def dense(band: torch.Tensor) -> torch.Tensor:
+    """Give Longformer's maps one column per token. It returns a band: column j of row t is token t + j - W / 2."""
+    tokens, width = band.shape[-2:]
+    whole = torch.zeros(*band.shape[:-1], tokens + width, dtype=band.dtype)
+    columns = (torch.arange(tokens)[:, None] + torch.arange(width)[None]).expand(band.shape)
+    return whole.scatter(-1, columns, band)[..., width // 2:width // 2 + tokens]
+
+
 @contextmanager
 def dense_maps():
-    """Give Longformer's maps one column per token. It returns a band: column j of row t is token t + j - W / 2."""
+    """Make `dense` the maps of Longformer's encoder."""
     forward = modeling_longformer.LongformerEncoder.forward
-
-    def dense(band: torch.Tensor) -> torch.Tensor:
-        tokens, width = band.shape[-2:]
-        whole = torch.zeros(*band.shape[:-1], tokens + width, dtype=band.dtype)
-        columns = (torch.arange(tokens)[:, None] + torch.arange(width)[None]).expand(band.shape)
-        return whole.scatter(-1, columns, band)[..., width // 2:width // 2 + tokens]
 
     def with_dense_maps(self, *arguments, **keywords):
         result = forward(self, *arguments, **keywords)

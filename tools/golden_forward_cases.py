@@ -17,6 +17,8 @@ from golden_forward_published import PUBLISHED
 from golden_forward_recurrent import RECURRENT
 from golden_forward_rotary import ROTARY
 from golden_forward_towers import TOWERS
+from golden_forward_unusual import UNUSUAL
 
 CASES: list[Case] = (ENCODERS + DECODERS + ROTARY + LLAMA_LIKE + BIASED + EXPERTS + LATENT + BY_LAYER + TOWERS
-                     + HYBRIDS + MAMBAS + BERT_LIKE + RELATED_DECODERS + PUBLISHED + SHIPPED + RECURRENT)
+                     + HYBRIDS + MAMBAS + BERT_LIKE + RELATED_DECODERS + PUBLISHED + SHIPPED + RECURRENT
+                     + UNUSUAL)

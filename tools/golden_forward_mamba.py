@@ -60,6 +60,10 @@ NEMOTRONS = [
                   moe_shared_expert_intermediate_size=10, routed_scaling_factor=2.5, use_bias=True, mamba_num_heads=4), (
              ONLY, variant("letters", layers_block_type=ABSENT, layer_types=ABSENT, hybrid_override_pattern="ME*", num_hidden_layers=3)),
          BF16, GAINS, routes=True),
+    # As in Nemotron 3 Super: experts read a projection of the residual stream.
+    Case("nemotron_h-latent", "NemotronHForCausalLM",
+         nemotron(layers_block_type=[LINEAR, "moe", FULL], n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=8,
+                  moe_shared_expert_intermediate_size=10, moe_latent_size=10, mlp_bias=True), (ONLY,), BF16, GAINS, routes=True),
 ]
 
 

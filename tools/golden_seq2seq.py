@@ -13,8 +13,8 @@ The expected tensors of a variant, for pairs of a source and a target N = 0, 1, 
     - sources.N [S], targets.N [T] int32; logits.N [T, V]; hidden_states.N [L + 1, T, D]; attentions.N [L, H, T, T]
     - cross_attentions.N [L, H, T, S]; encoder_hidden_states.N [L + 1, S, D]; encoder_attentions.N [L, H, S, S]
 
-Audio models have features.N [features, frames] instead of sources.N. Their generated.json also has the prompt with which each
-text begins, which is not part of its tokens, and no end token.
+Audio and vision models have features.N instead of sources.N: [features, frames], [samples] or [channels, rows, columns]. Whisper's
+generated.json also has the prompt with which each text begins, which is not part of its tokens, and no end token.
 
 All values come from transformers, eager and float32. `--check` also runs everything in float64 and prints the float32
 errors. Needs numpy, torch, transformers and safetensors, but tests do not.
@@ -30,6 +30,7 @@ import torch
 import transformers
 from attention_measures import measure_across
 from golden_forward import FLOAT32_ERROR, InFloat64, largest_difference, load
+from golden_forward_bert_like import dense
 from golden_forward_case import ABSENT, F16, Case, Variant, changed
 from golden_forward_values import SEED, randomise
 from golden_variants import Variants, config_of
@@ -45,10 +46,38 @@ STATES = ("hidden_states", "encoder_hidden_states")
 TOKENS = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
 TWO_SIDES = TOKENS | dict(d_model=16, encoder_layers=2, decoder_layers=3, encoder_attention_heads=4, decoder_attention_heads=2,
                           encoder_ffn_dim=24, decoder_ffn_dim=20, vocab_size=24, max_position_embeddings=12)
+LED = {key: value for key, value in TWO_SIDES.items() if key != "max_position_embeddings"} | dict(
+    max_encoder_position_embeddings=16, max_decoder_position_embeddings=14, attention_window=4)
 T5 = dict(vocab_size=24, d_model=16, d_kv=6, d_ff=24, num_layers=2, num_decoder_layers=3, num_heads=4, pad_token_id=0,
           eos_token_id=1, decoder_start_token_id=0)
 WHISPER = {key: value for key, value in TWO_SIDES.items() if key != "max_position_embeddings"} | dict(
     num_mel_bins=4, max_source_positions=10, max_target_positions=12, suppress_tokens=None, begin_suppress_tokens=None)
+
+
+MOONSHINE = TOKENS | dict(hidden_size=24, encoder_num_hidden_layers=2, decoder_num_hidden_layers=3, encoder_num_attention_heads=2,
+                          decoder_num_attention_heads=2, intermediate_size=20, vocab_size=24, max_position_embeddings=12,
+                          pad_head_dim_to_multiple_of=8)
+IMAGES = dict(model_type="vit", hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24, image_size=16,
+              patch_size=8)
+SOUNDS = dict(model_type="wav2vec2", hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24, vocab_size=8,
+              conv_dim=[4, 4], conv_stride=[2, 2], conv_kernel=[3, 3], num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2)
+DECODES = TOKENS | dict(is_decoder=True, add_cross_attention=True, vocab_size=24)
+TROCR = DECODES | dict(model_type="trocr", d_model=12, decoder_layers=2, decoder_attention_heads=2, decoder_ffn_dim=20,
+                       max_position_embeddings=12)
+GPT2 = DECODES | dict(model_type="gpt2", n_embd=16, n_layer=2, n_head=2, n_positions=12)
+BERT = DECODES | dict(model_type="bert", hidden_size=12, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20,
+                      max_position_embeddings=16)
+MBART = DECODES | dict(model_type="mbart", d_model=12, decoder_layers=2, decoder_attention_heads=2, decoder_ffn_dim=20,
+                       encoder_layers=1, max_position_embeddings=12)
+
+
+def two(encoder: dict, decoder: dict) -> dict:
+    """The config of a model of two. Its own settings repeat those of the decoder, as in published files."""
+    return TOKENS | dict(encoder=encoder, decoder=decoder)
+
+
+def of_decoder(name: str, decoder: dict, **changes) -> Variant:
+    return Variant(name, {"decoder": decoder | changes})
 
 
 def without_defaults(config: dict) -> dict:
@@ -103,6 +132,9 @@ CASES = [
     Case("bart", "BartForConditionalGeneration", TWO_SIDES, (
         main(), variant("scaled", scale_embedding=True), variant("relu", activation_function="relu")), F16),
     Case("bart-bias", "BartForConditionalGeneration", TWO_SIDES, (main(),), F16, rewrite=with_final_bias),
+    Case("led", "LEDForConditionalGeneration", LED, (
+        main(), variant("window", attention_window=6), variant("windows", attention_window=[4, 8]), variant(
+            "relu", activation_function="relu")), F16),
     Case("mbart", "MBartForConditionalGeneration", TWO_SIDES, (
         main(), variant("scaled", scale_embedding=True), variant("relu", activation_function="relu")), F16),
     Case("marian", "MarianMTModel", TWO_SIDES, (
@@ -114,6 +146,26 @@ CASES = [
     Case("m2m_100", "M2M100ForConditionalGeneration", TWO_SIDES, (
         main(), variant("unscaled", scale_embedding=False), variant("gelu", activation_function="gelu"),
         variant("other-pad", pad_token_id=3)), F16),
+    Case("moonshine-padded", "MoonshineForConditionalGeneration", MOONSHINE, (
+        main(), variant("fraction", rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}),
+        variant("old-fraction", rope_parameters=ABSENT, partial_rotary_factor=0.7),
+        variant("theta", rope_parameters={"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.9}),
+        variant("relu", encoder_hidden_act="relu"), variant("gelu", decoder_hidden_act="gelu")), F16),
+    Case("moonshine-bias", "MoonshineForConditionalGeneration", MOONSHINE | dict(attention_bias=True), (Variant(""),), F16),
+    Case("vision-trocr", "VisionEncoderDecoderModel", two(IMAGES, TROCR | dict(cross_attention_hidden_size=16)), (
+        Variant(""), of_decoder("scaled", TROCR, cross_attention_hidden_size=16, scale_embedding=True),
+        of_decoder("relu", TROCR, cross_attention_hidden_size=16, activation_function="relu")), F16),
+    Case("vision-trocr-waves", "VisionEncoderDecoderModel",
+         two(IMAGES | dict(model_type="deit"), TROCR | dict(use_learned_position_embeddings=False, layernorm_embedding=False)),
+         (Variant(""),), F16),
+    Case("vision-gpt2", "VisionEncoderDecoderModel", two(IMAGES, GPT2), (
+        Variant(""), of_decoder("by-layer", GPT2, scale_attn_by_inverse_layer_idx=True),
+        of_decoder("unscaled", GPT2, scale_attn_weights=False)), F16),
+    Case("vision-roberta", "VisionEncoderDecoderModel", two(IMAGES | dict(model_type="beit"), BERT | dict(model_type="roberta")),
+         (Variant(""),), F16),
+    Case("speech-mbart", "SpeechEncoderDecoderModel", two(SOUNDS, MBART), (Variant(""),), F16),
+    Case("bert-bert", "EncoderDecoderModel",
+         two(BERT | dict(is_decoder=False, add_cross_attention=False), BERT), (Variant(""),), F16),
     Case("whisper", "WhisperForConditionalGeneration", WHISPER, (main(), variant("relu", activation_function="relu")), F16),
 ]
 
@@ -146,17 +198,31 @@ def hears(case: Case) -> bool:
     return case.name.startswith("whisper")
 
 
+def signal_of(case: Case, config: dict, source: int, generator: np.random.Generator) -> np.ndarray | None:
+    """Return the input of an audio or vision encoder with about `source` rows."""
+    if hears(case):
+        return generator.standard_normal((config["num_mel_bins"], 20)).astype(np.float32)
+    if case.name.startswith("moonshine"):
+        return generator.standard_normal(((2 * source * 3 + 6) * 64 + 127,)).astype(np.float32)
+    if case.name.startswith("speech"):
+        return generator.standard_normal((4 * source + 4,)).astype(np.float32)
+    if case.name.startswith("vision"):
+        return generator.standard_normal((3, 16, 16)).astype(np.float32)
+    return None
+
+
 def inputs_of(case: Case, config: dict) -> list[dict[str, np.ndarray]]:
     """Return pairs of a source and a target. The first source has padding in the middle, which affects M2M-100's positions."""
     inputs = []
     for index, (source, target) in enumerate(PAIRS):
         generator = np.random.default_rng([SEED, index, len(case.name)])
-        words = config.get("decoder_vocab_size") or config["vocab_size"]
+        words = config.get("decoder_vocab_size") or config.get("vocab_size") or config["decoder"]["vocab_size"]
         ids = np.concatenate([[config["decoder_start_token_id"]], generator.integers(3, words, target - 1)]).astype(np.int32)
-        if hears(case):
-            inputs.append({"features": generator.standard_normal((config["num_mel_bins"], 20)).astype(np.float32), "targets": ids})
+        signal = signal_of(case, config, source, generator)
+        if signal is not None:
+            inputs.append({"features": signal, "targets": ids})
             continue
-        given = generator.integers(3, config["vocab_size"], source).astype(np.int32)
+        given = generator.integers(3, config.get("vocab_size") or config["encoder"]["vocab_size"], source).astype(np.int32)
         if len(given) > 4:
             given[4] = config["pad_token_id"]
         if len(ids) > 4 and index == 2:
@@ -167,7 +233,8 @@ def inputs_of(case: Case, config: dict) -> list[dict[str, np.ndarray]]:
 
 def given_to(model: torch.nn.Module, pair: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
     if "features" in pair:
-        return {"input_features": torch.from_numpy(pair["features"])[None].to(model.dtype)}
+        signal = torch.from_numpy(pair["features"])[None].to(model.dtype)
+        return {{2: "input_values", 3: "input_features", 4: "pixel_values"}[signal.dim()]: signal}
     ids = torch.from_numpy(pair["sources"]).long()[None]
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
@@ -179,17 +246,28 @@ def outputs(model: torch.nn.Module, pair: dict[str, np.ndarray]) -> dict[str, np
     lists = {"hidden_states": result.decoder_hidden_states, "attentions": result.decoder_attentions,
              "cross_attentions": result.cross_attentions, "encoder_hidden_states": result.encoder_hidden_states,
              "encoder_attentions": result.encoder_attentions}
+    if model.config.model_type == "led":
+        lists["encoder_attentions"] = [dense(band) for band in result.encoder_attentions]
     rows = {name: np.stack([each[0].numpy() for each in of_layers]) for name, of_layers in lists.items()}
     return rows | {"logits": result.logits[0].numpy()}
 
 
-def run(case: Case, folder: Path, config: dict, inputs: list) -> list[dict[str, np.ndarray]]:
+def loaded(case: Case, folder: Path, config: dict) -> torch.nn.Module:
+    """Load the model. transformers does not compute the sinusoidal positions of TrOCR when it loads a model."""
     model = load(case, folder / "model.safetensors", config)
+    for module in model.modules():
+        if type(module).__name__ == "TrOCRSinusoidalPositionalEmbedding":
+            module.weights = module.get_embedding(len(module.weights), module.embedding_dim, module.padding_idx)
+    return model
+
+
+def run(case: Case, folder: Path, config: dict, inputs: list) -> list[dict[str, np.ndarray]]:
+    model = loaded(case, folder, config)
     return [outputs(model, pair) for pair in inputs]
 
 
 def check_float32(case: Case, name: str, folder: Path, config: dict, inputs: list, rows: list) -> None:
-    model = load(case, folder / "model.safetensors", config).double()
+    model = loaded(case, folder, config).double()
     worst: dict[str, float] = {}
     with InFloat64():
         for pair, row in zip(inputs, rows, strict=True):
@@ -218,7 +296,7 @@ def heard(model: torch.nn.Module, pair: dict[str, np.ndarray], rules: dict, toke
 
 
 def generated(case: Case, folder: Path, config: dict, pair: dict[str, np.ndarray]) -> list[dict]:
-    model = load(case, folder / "model.safetensors", config)
+    model = loaded(case, folder, config)
 
     def write(rules: dict, tokens: dict) -> dict:
         model.generation_config = transformers.GenerationConfig(**(tokens | rules))

@@ -16,9 +16,14 @@ namespace attnscope {
 namespace {
 
 constexpr std::int64_t kMaxSamples = 16'000 * 60 * 10;  // ten minutes
+constexpr std::int64_t kMaxFrames = 30'000;             // ten minutes of 20 ms each
 
 [[noreturn]] void refuse_audio(const std::string& problem) {
   throw Error(ErrorKind::usage, {.problem = problem});
+}
+
+std::int64_t frames_of(const AudioSpec& spec, const MediaInput& audio) {
+  return spec.frames_first ? audio.shape.front() : audio.shape.back();
 }
 
 std::int64_t frames_after(const AudioConvolution& layer, std::int64_t frames) {
@@ -40,6 +45,31 @@ void gather(MatrixView<const float> audio, std::int64_t first_channel, std::int6
       }
     }
   }
+}
+
+/// Normalizes all channels and frames together, with a gain and a bias per channel. Source: torch,
+/// GroupNorm with one group.
+void norm_all(const NormWeights& norm, MatrixView<float> audio) {
+  const auto count = static_cast<double>(audio.rows * audio.cols);
+  double sum = 0, squares = 0;
+  const auto visit = [&](const auto& use) {
+    for (std::int64_t row = 0; row < audio.rows; ++row) {
+      for (std::int64_t col = 0; col < audio.cols; ++col) use(audio(row, col), col);
+    }
+  };
+  visit([&](float value, std::int64_t) { sum += static_cast<double>(value); });
+  const double mean = sum / count;
+  visit([&](float value, std::int64_t) {
+    const double off = static_cast<double>(value) - mean;
+    squares += off * off;
+  });
+  const double scale = 1 / std::sqrt(squares / count + norm.spec.epsilon);
+  visit([&](float& value, std::int64_t channel) {
+    const auto at = static_cast<std::size_t>(channel);
+    const double unit = (static_cast<double>(value) - mean) * scale;
+    value = static_cast<float>(unit * static_cast<double>(norm.gain[at]) +
+                               static_cast<double>(norm.bias[at]));
+  });
 }
 
 /// Normalizes each channel over the whole audio.
@@ -65,8 +95,7 @@ void norm_channels(const NormWeights& norm, MatrixView<float> audio) {
 }
 
 Matrix<float> convolved(const AudioLayerWeights& weights, const AudioConvolution& layer,
-                        Activation activation, MatrixView<const float> audio,
-                        const Compute& compute) {
+                        MatrixView<const float> audio, const Compute& compute) {
   constexpr std::int64_t kRowsAtOnce = 1024;
   Matrix<float> out(frames_after(layer, audio.rows), layer.outputs);
   Matrix<float> position_convolution(std::min(kRowsAtOnce, out.rows()), audio.cols * layer.kernel);
@@ -81,7 +110,8 @@ Matrix<float> convolved(const AudioLayerWeights& weights, const AudioConvolution
   if (weights.norm && layer.norm == AudioNorm::frames) {
     apply_norm(*weights.norm, out.view(), out.view(), compute);
   }
-  activate(activation, out.view(), compute);
+  activate(layer.activation, out.view(), compute);
+  if (weights.norm && layer.norm == AudioNorm::all) norm_all(*weights.norm, out.view());
   return out;
 }
 
@@ -199,12 +229,21 @@ std::int64_t rows_of_audio(const Model& model, const MediaInput& audio) {
                    std::to_string(kMaxSamples) + " (10 minutes): shorten the audio");
     }
   } else {
-    const std::int64_t wanted = 2 * model.dimensions().context.value_or(0);
-    if (audio.shape.size() != 2 || audio.shape[0] != spec.features || audio.shape[1] != wanted) {
-      refuse_audio(model.name() + " expects " + std::to_string(spec.features) + " features of " +
-                   std::to_string(wanted) + " frames");
+    // Whisper has positions for a fixed number of frames.
+    const auto context = model.dimensions().context;
+    const std::string features = std::to_string(spec.features) + " features of ";
+    const bool fits =
+        audio.shape.size() == 2 && audio.shape[spec.frames_first ? 1 : 0] == spec.features;
+    frames = fits ? frames_of(spec, audio) : 0;
+    if (!fits || (context && frames != 2 * *context)) {
+      refuse_audio(model.name() + " expects " + features +
+                   (context ? std::to_string(2 * *context) + " frames"
+                            : "each frame, with the frames on the first axis"));
     }
-    frames = audio.shape[1];
+    if (frames > kMaxFrames) {
+      refuse_audio(counted(frames, "frame") + " exceed the limit of " + std::to_string(kMaxFrames) +
+                   ": shorten the audio");
+    }
   }
   for (const AudioConvolution& layer : spec.convolutions) frames = frames_after(layer, frames);
   if (frames < 1) refuse_audio("the audio is too short for " + model.name());
@@ -232,15 +271,16 @@ PreparedStates embed_audio(const Model& model, const ForwardWeights& weights,
   std::int64_t first = 0;
   for (std::size_t at = 0; at < audio_inputs.size(); ++at) {
     const MediaInput& audio = audio_inputs[at];
-    Matrix<float> rows(audio.shape.back(), spec.features);
+    Matrix<float> rows(frames_of(spec, audio), spec.features);
     for (std::int64_t feature = 0; feature < spec.features; ++feature) {
       for (std::int64_t row = 0; row < rows.rows(); ++row) {
-        rows(row, feature) = audio.values[static_cast<std::size_t>(feature * rows.rows() + row)];
+        const std::int64_t at =
+            spec.frames_first ? row * spec.features + feature : feature * rows.rows() + row;
+        rows(row, feature) = audio.values[static_cast<std::size_t>(at)];
       }
     }
     for (std::size_t layer = 0; layer < spec.convolutions.size(); ++layer) {
-      rows = convolved(of.convolutions[layer], spec.convolutions[layer], spec.activation,
-                       rows.view(), compute);
+      rows = convolved(of.convolutions[layer], spec.convolutions[layer], rows.view(), compute);
     }
     if (of.projection_norm) apply_norm(*of.projection_norm, rows.view(), rows.view(), compute);
     const MatrixView<float> own = out.states.view().row_block(first, out.lengths[at]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "attnscope/forward/layer_run.h"
@@ -77,9 +78,15 @@ void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights,
     visit.rows.push_back(static_cast<std::int64_t>(at) / chosen.chosen);
     visit.weights.push_back(chosen.weights[at]);
   }
-  const MatrixView<float> sum = sized(sum_, input.rows, input.cols);
+  MatrixView<const float> read = norm_stream(weights.input_norm);
+  if (weights.latent_down != nullptr) {
+    const MatrixView<float> narrow =
+        sized(latents_, input.rows, weights.latent_down->weights.outputs());
+    apply(*weights.latent_down, read, {}, narrow, compute_);
+    read = narrow;
+  }
+  MatrixView<float> sum = sized(sum_, read.rows, read.cols);
   std::fill_n(sum.data, sum.rows * sum.cols, 0.0F);
-  const MatrixView<const float> read = norm_stream(weights.input_norm);
   // Experts run one after another, each on all threads. Their order, and with it every digit of a
   // row, does therefore not depend on the other rows.
   for (std::int64_t expert = 0; expert < experts; ++expert) {
@@ -88,6 +95,11 @@ void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights,
     compute_.check_stop();
     visit.expert = expert;
     run_expert(layer, weights, visit, read);
+  }
+  if (weights.latent_up != nullptr) {
+    std::swap(sum_, latents_);
+    sum = sized(sum_, input.rows, input.cols);
+    apply(*weights.latent_up, latents_.view(), {}, sum, compute_);
   }
   if (weights.output_norm) apply_norm(*weights.output_norm, sum, sum, compute_);
   if (weights.shared_up != nullptr) run_shared(layer, weights, input);

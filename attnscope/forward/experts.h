@@ -35,7 +35,7 @@ class ExpertRun {
   const ForwardObserver& observer_;
   const Compute& compute_;
   Matrix<float> logits_, sum_, gathered_, wide_, gate_, given_, shared_wide_, shared_weight_,
-      normed_;
+      normed_, latents_;
 };
 
 }  // namespace attnscope

@@ -69,6 +69,12 @@ std::int64_t kept_row_size(const ModelSpec& spec) {
   const bool has_cutoff = std::any_of(spec.layers.begin(), spec.layers.end(),
                                       [](const LayerSpec& layer) { return layer.gate_cutoff; });
   if (has_cutoff) numbers += largest_dimensions(spec).mlp_width;
+  // The embedding, and the input, the output and the adapters of a block.
+  const auto block = std::find_if(spec.layers.begin(), spec.layers.end(),
+                                  [](const LayerSpec& layer) { return layer.block.has_value(); });
+  if (block != spec.layers.end()) {
+    numbers += 4 * spec.dimensions.width + spec.dimensions.mlp_width + block->block->adapter_rank;
+  }
   const bool keeps_embedding = !spec.layers.empty() && spec.layers.front().own_input.has_value();
   return keeps_embedding ? numbers + 2 * spec.dimensions.width : numbers;
 }
@@ -81,15 +87,34 @@ ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& c
       encoder_(std::move(encoder)),
       weights_(ForwardWeights::read(model_, copy_weights, compute,
                                     is_of_decoder(model) ? &stack_of(model, "cross") : nullptr)) {
-  if (!is_of_decoder(model) || encoder_ != nullptr) return;
-  encoder_ = std::make_shared<const ForwardPass>(stack_of(model, "encoder"), copy_weights, compute);
+  if (!is_of_decoder(model)) return;
+  if (encoder_ == nullptr) {
+    encoder_ =
+        std::make_shared<const ForwardPass>(stack_of(model, "encoder"), copy_weights, compute);
+  }
+  const std::int64_t given =
+      weights_.source_projection == nullptr ? encoder_->output_width() : model_.dimensions().width;
+  const std::int64_t read = stack_of(model, "cross").dimensions().key_inputs();
+  if (given == read) return;
+  throw Error(ErrorKind::format,
+              {.file = model.spec().source,
+               .problem = "the encoder outputs vectors of size " + std::to_string(given) +
+                          ", but cross-attention reads " + std::to_string(read) + " values"});
+}
+
+EncoderOutput ForwardPass::projected(EncoderOutput output, const Compute& compute) const {
+  if (weights_.source_projection == nullptr) return output;
+  Matrix<float> states(output.states.rows(), weights_.source_projection->weights.outputs());
+  apply(*weights_.source_projection, output.states.view(), {}, states.view(), compute);
+  output.states = std::move(states);
+  return output;
 }
 
 EncoderOutput ForwardPass::encode(std::span<const TokenIds> sources,
                                   const ForwardObserver& observer, const Compute& compute) const {
   EncoderOutput encoder_output{.states = encoder_->run(sources, observer, compute), .lengths = {}};
   for (const TokenIds& source : sources) encoder_output.lengths.push_back(std::ssize(source));
-  return encoder_output;
+  return projected(std::move(encoder_output), compute);
 }
 
 EncoderOutput ForwardPass::encode(std::span<const MediaInput> sources,
@@ -97,7 +122,7 @@ EncoderOutput ForwardPass::encode(std::span<const MediaInput> sources,
   EncoderOutput encoder_output{.states = encoder_->run(sources, observer, compute), .lengths = {}};
   for (const MediaInput& source : sources)
     encoder_output.lengths.push_back(encoder_->length_of(source));
-  return encoder_output;
+  return projected(std::move(encoder_output), compute);
 }
 
 std::int64_t ForwardPass::longest() const { return longest_text(model_.spec(), weights_); }
@@ -281,7 +306,7 @@ bool ForwardPass::may_start_between(bool remembers) const {
                       [](const KeyValueSharing& sharing) { return sharing.from.has_value(); }) &&
          std::none_of(weights_.layers.begin(), weights_.layers.end(), [&](const auto& layer) {
            return layer.input || layer.convolution || layer.own_input || layer.altup ||
-                  (layer.cross && !remembers);
+                  layer.block || (layer.cross && !remembers);
          });
 }
 

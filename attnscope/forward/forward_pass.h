@@ -160,7 +160,7 @@ class ForwardPass {
   /// Runs a decoder's encoder on the source texts.
   EncoderOutput encode(std::span<const TokenIds> sources, const ForwardObserver& observer,
                        const Compute& compute) const;
-  /// Runs an audio encoder on the sources.
+  /// Runs an image or audio encoder on the sources.
   EncoderOutput encode(std::span<const MediaInput> sources, const ForwardObserver& observer,
                        const Compute& compute) const;
 
@@ -267,6 +267,8 @@ class ForwardPass {
                            std::span<KeyValueCache> caches,
                            const EncoderOutput* encoder_output) const;
 
+  /// Applies the projection between encoder and decoder, if there is one.
+  EncoderOutput projected(EncoderOutput output, const Compute& compute) const;
   /// Throws Error(usage) for an id that is not a token of the model.
   void check_ids(const TokenIds& ids) const;
   /// Throws Error(usage) for a token type that the model does not have.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attnscope/base/error.h"
+#include "attnscope/forward/conformer.h"
 #include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/model/rope.h"
 #include "attnscope/numerics/inference/activations.h"
@@ -81,7 +82,7 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       selection_(spec, weights, rows, compute, caches) {
   bool mixes = false;
   for (const LayerWeights& layer : weights.layers) {
-    if (layer.input || layer.convolution || layer.own_input) mixes = true;
+    if (layer.input || layer.convolution || layer.own_input || layer.block) mixes = true;
     if (layer.input && layer.input->skip_from) skipped_.try_emplace(*layer.input->skip_from);
   }
   if (mixes) embedding_ = copied(states.view());
@@ -119,13 +120,21 @@ void LayerRun::mlp(std::int64_t layer, MatrixView<const float> input, MatrixView
   const Activation activation = spec.activation;
   const MatrixView<float> wide = sized(wide_, rows_.total, weights.up->weights.outputs());
   const bool gated = weights.gate != nullptr;
+  input = as_read(layer, input);
   show_input(layer, Role::up, input);
   apply(*weights.up, input, {.activation = gated ? Activation::linear : activation}, wide,
         compute_);
   const auto factor = static_cast<float>(spec.gate_factor);
-  if (gated && (spec.gate_cutoff || factor != 1)) {
+  if (gated && (spec.gate_cutoff || factor != 1 || weights.block)) {
     const MatrixView<float> gates = sized(gates_, wide.rows, wide.cols);
     apply(*weights.gate, input, {}, gates, compute_);
+    if (weights.block) {
+      const SharedBlockWeights& block = *weights.block;
+      const MatrixView<float> inner = sized(latents_, wide.rows, block.mlp_down->weights.outputs());
+      apply(*block.mlp_down, input, {}, inner, compute_);
+      apply(*block.gate_up, inner, {.add = gates}, gates, compute_);
+      apply(*block.up_up, inner, {.add = wide}, wide, compute_);
+    }
     if (factor != 1) mix(gates_, factor, gates_, 0);
     if (spec.gate_cutoff) cut_gates(*spec.gate_cutoff, gates);
     activate(activation, gates, compute_);
@@ -135,8 +144,10 @@ void LayerRun::mlp(std::int64_t layer, MatrixView<const float> input, MatrixView
   } else if (gated) {
     apply(*weights.gate, input, {.activation = activation, .multiply = wide}, wide, compute_);
   }
-  show_input(layer, Role::down, wide);
-  apply(*weights.down, wide, {.add = add ? out : MatrixView<float>{}}, out, compute_);
+  if (weights.mlp_hidden) apply_norm(*weights.mlp_hidden, wide, wide, compute_);
+  const MatrixView<const float> inner = as_read(layer, wide);
+  show_input(layer, Role::down, inner);
+  apply(*weights.down, inner, {.add = add ? out : MatrixView<float>{}}, out, compute_);
 }
 
 void LayerRun::show_input(std::int64_t layer, Role role, MatrixView<const float> input) const {
@@ -147,24 +158,8 @@ void LayerRun::add_to_stream(const Matrix<float>& change, double factor) {
   mix(states_, 1, change, static_cast<float>(factor));
 }
 
-void LayerRun::mix_tokens(std::int64_t layer, MatrixView<const float> input) {
-  const MixerWeights& mixer = *weights_.layers[static_cast<std::size_t>(layer)].mixer;
-  const MatrixView<float> context =
-      sized(mixer_context_, rows_.total, mixer.output->weights.inputs());
-  mixers_.run(layer, mixer, input, context);
-}
-
-void LayerRun::add_mixer(std::int64_t layer, double branch_factor) {
-  const MixerWeights& mixer = *weights_.layers[static_cast<std::size_t>(layer)].mixer;
-  const MatrixView<float> stream = states_.view();
-  const double factor = static_cast<double>(mixer.factor) * branch_factor;
-  if (factor == 1 && !observer_.on_mixer) {
-    return apply(*mixer.output, mixer_context_.view(), {.add = stream}, stream, compute_);
-  }
-  const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
-  apply(*mixer.output, mixer_context_.view(), {}, change, compute_);
-  if (observer_.on_mixer) observer_.on_mixer(layer, change);
-  add_to_stream(change_, factor);
+void LayerRun::scale_stream(double factor) {
+  if (factor != 1) mix(states_, static_cast<float>(factor), states_, 0);
 }
 
 void LayerRun::run_attention(std::int64_t layer, MatrixView<const float> input) {
@@ -191,10 +186,12 @@ void LayerRun::run_attention(std::int64_t layer, MatrixView<const float> input) 
     mla_.run(*weights.mla, spec_.dimensions, input, qkv, on_latents, compute_);
     select_keys(layer, input);
   } else {
+    input = as_read(layer, input);
     apply(*weights.qkv, input, {}, qkv, compute_);
+    if (weights.block) add_adapters(*weights.block, input, qkv);
   }
   if (observer_.on_projections) observer_.on_projections(layer, qkv);
-  attend_all(layer);
+  attend_all(layer, input);
   if (weights.attention_gate == nullptr) return;
   const MatrixView<float> context = context_.view();
   apply(*weights.attention_gate, input, {.activation = Activation::sigmoid, .multiply = context},
@@ -206,7 +203,8 @@ void LayerRun::run_attention(std::int64_t layer, MatrixView<const float> input) 
 void LayerRun::add_mlp(std::int64_t layer, MatrixView<const float> input) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  const bool plain = !weights.mlp_output && spec.branch_factor == 1 && weights.mlp_factors.empty();
+  const bool plain = !weights.mlp_output && spec.branch_factor == 1 &&
+                     spec.mlp_stream_factor == 1 && weights.mlp_factors.empty();
   if (plain && !observer_.on_mlp) {
     return mlp(layer, input, states_.view(), /*add=*/true);
   }
@@ -215,6 +213,7 @@ void LayerRun::add_mlp(std::int64_t layer, MatrixView<const float> input) {
   if (observer_.on_mlp) observer_.on_mlp(layer, change);
   if (weights.mlp_output) apply_norm(*weights.mlp_output, change, change, compute_);
   scale_columns(change, weights.mlp_factors);
+  scale_stream(spec.mlp_stream_factor);
   add_to_stream(change_, spec.branch_factor);
 }
 
@@ -222,14 +221,15 @@ void LayerRun::add_attention(std::int64_t layer) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const MatrixView<float> stream = states_.view();
+  const MatrixView<const float> context = as_read(layer, context_.view());
   // The output is accumulated into the residual stream directly, unless a norm or a factor comes
   // between.
   const bool scaled = spec.branch_factor != 1;
   if (!weights.attention_output && !scaled && weights.attention_factors.empty()) {
-    return apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
+    return apply(*weights.output, context, {.add = stream}, stream, compute_);
   }
   const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
-  apply(*weights.output, context_.view(), {}, change, compute_);
+  apply(*weights.output, context, {}, change, compute_);
   if (weights.attention_output) apply_norm(*weights.attention_output, change, change, compute_);
   scale_columns(change, weights.attention_factors);
   add_to_stream(change_, spec.branch_factor);
@@ -252,7 +252,11 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   };
 
   enter(layer);
-  const MatrixView<const float> input = norm_into(weights.attention_input, normed_);
+  if (weights.conformer) {
+    add_first_mlp(*weights.conformer, *spec.conformer, spec.activation, stream, compute_);
+  }
+  const MatrixView<const float> input =
+      weights.block ? block_input(weights) : norm_into(weights.attention_input, normed_);
   show_input(layer, Role::query, input);
   const bool attends = start.attends && weights.output != nullptr;
   const bool mixes = start.attends && weights.mixer != nullptr;
@@ -262,9 +266,11 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
     run_attention(layer, input);
   }
   if (maps_only && !ends_across) return;
-  if (mixes) mix_tokens(layer, input);
+  if (mixes && !weights.block) mix_tokens(layer, input);
   if (attends) {
     if (observer_.on_heads) observer_.on_heads(layer, context_.view());
+    const OptionalNorm& norm = weights.attention_heads;
+    if (norm) apply_norm(*norm, context_.view(), context_.view(), compute_);
     show_input(layer, Role::output, context_.view());
   }
 
@@ -279,7 +285,9 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
     if (observer_.on_mlp) observer_.on_mlp(layer, of_mlp.view());
   }
 
-  if (attends) add_attention(layer);
+  scale_stream(spec.attention_stream_factor);
+  if (attends && !weights.block) add_attention(layer);
+  if (mixes && weights.block) mix_tokens(layer, mixer_input(layer));
   if (mixes) add_mixer(layer, spec.branch_factor);
   if (weights.laurel) add_laurel(*weights.laurel, input, stream, compute_);
   if (spec.parallel) {
@@ -287,9 +295,12 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   } else {
     norm_stream(weights.attention_sum);
   }
+  if (weights.conformer) {
+    add_convolution_module(*weights.conformer, spec.activation, rows_, stream, compute_);
+  }
   if (weights.cross) add_cross_attention(layer, maps_only, start.cross_heads);
   if (maps_only) return;
-  if (!spec.parallel && (weights.up != nullptr || weights.experts)) {
+  if (!spec.parallel && !weights.block && (weights.up != nullptr || weights.experts)) {
     if (observer_.on_middle) observer_.on_middle(layer, stream);
     add_mlp(layer, norm_into(weights.mlp_input, normed_));
     norm_stream(weights.mlp_sum);

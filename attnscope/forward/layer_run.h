@@ -103,7 +103,7 @@ class LayerRun {
   void norm_all_heads(std::int64_t layer);
   void finish_keys_and_values(std::int64_t layer, const Positions& tables);
   MatrixView<float> keys_and_values(std::int64_t layer);
-  void attend_all(std::int64_t layer);
+  void attend_all(std::int64_t layer, MatrixView<const float> input);
   void add_cross_attention(std::int64_t layer, bool maps_only, MatrixView<const float> given);
   void make_cross_attention(std::int64_t layer);
   void attend_cross_heads(std::int64_t layer, MatrixView<const float> made);
@@ -113,6 +113,15 @@ class LayerRun {
   /// Computes mixer_context_, the input of the mixer's output projection.
   void mix_tokens(std::int64_t layer, MatrixView<const float> input);
   void add_mixer(std::int64_t layer, double branch_factor);
+  /// Returns the residual stream concatenated with the embedding, normalized: the input of a block.
+  MatrixView<const float> block_input(const LayerWeights& weights);
+  /// Returns the input of the mixer after a block, from the head outputs in context_.
+  MatrixView<const float> mixer_input(std::int64_t layer);
+  void add_adapters(const SharedBlockWeights& block, MatrixView<const float> input,
+                    MatrixView<float> qkv);
+  /// Returns the rows rounded to 8 bits if the layer rounds its inputs, else the rows themselves.
+  MatrixView<const float> as_read(std::int64_t layer, MatrixView<const float> rows);
+  void scale_stream(double factor);
   void mlp(std::int64_t layer, MatrixView<const float> input, MatrixView<float> out, bool add);
   /// Adds the output projection of context_ to the residual stream.
   void add_attention(std::int64_t layer);
@@ -134,8 +143,9 @@ class LayerRun {
 
   ExpertRun experts_;
   Matrix<float> normed_, change_, qkv_, context_, wide_, gates_;
-  Matrix<float> mixer_context_, scaled_;
-  Matrix<float> cross_keys_and_values_;  // keys and values of the encoder output
+  Matrix<float> mixer_context_, scaled_, rounded_;
+  Matrix<float> joined_, latents_, block_output_;  // of a block before the mixer
+  Matrix<float> cross_keys_and_values_;            // keys and values of the encoder output
   MlaAttention mla_;
   MixerRun mixers_;
   PerLayerInput own_inputs_;

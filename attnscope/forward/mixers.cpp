@@ -80,6 +80,8 @@ void MixerRun::run(std::int64_t layer, const MixerWeights& weights, MatrixView<c
     run_mamba(layer, *weights.mamba, input, out);
   } else if (weights.mamba2) {
     run_mamba2(layer, *weights.mamba2, input, out);
+  } else if (weights.lightning) {
+    run_lightning(layer, *weights.lightning, input, out);
   } else {
     run_short_convolution(layer, *weights.short_convolution, input, out);
   }

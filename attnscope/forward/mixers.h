@@ -1,5 +1,5 @@
-// Mixers of a pass: Gated DeltaNet, Kimi Delta Attention, RG-LRU, Mamba, Mamba-2 and short
-// convolutions.
+// Mixers of a pass: Gated DeltaNet, Kimi Delta Attention, RG-LRU, Mamba, Mamba-2, lightning
+// attention and short convolutions.
 #pragma once
 
 #include <cstdint>
@@ -62,6 +62,8 @@ class MixerRun {
                   MatrixView<float> out);
   void run_mamba2_head(std::int64_t layer, const Mamba2Weights& weights, std::size_t sequence,
                        std::int64_t head, MatrixView<float> out);
+  void run_lightning(std::int64_t layer, const LightningWeights& weights,
+                     MatrixView<const float> input, MatrixView<float> out);
   MatrixView<float> rows_of(std::size_t sequence, MatrixView<float> all) const {
     return all.row_block(rows_.first[sequence], rows_.length[sequence]);
   }

@@ -65,7 +65,10 @@ std::int64_t bucket_of(const BucketBias& buckets, std::int64_t distance, bool ca
                     static_cast<float>(std::log(static_cast<double>(buckets.distant) /
                                                 static_cast<double>(exact))) *
                     static_cast<float>(count - exact);
-  return first + std::min(exact + static_cast<std::int64_t>(far), count - 1);
+  // WavLM, whose biases are gated, adds before it truncates.
+  const std::int64_t row = buckets.gate ? static_cast<std::int64_t>(static_cast<float>(exact) + far)
+                                        : exact + static_cast<std::int64_t>(far);
+  return first + std::min(row, count - 1);
 }
 
 std::int64_t disentangled_row(const DisentangledSpec& spec, std::int64_t distance) {
@@ -92,15 +95,18 @@ ScoreBiases::ScoreBiases(const ModelSpec& spec, const ForwardWeights& weights,
   }
 }
 
-void ScoreBiases::enter(std::int64_t layer) {
+void ScoreBiases::enter(std::int64_t layer, MatrixView<const float> input) {
   const auto at = static_cast<std::size_t>(layer);
   layer_ = &spec_.layers[at].attention;
   if (layer_->alibi) make_alibi(*layer_->alibi);
   if (layer_->buckets) {
     make_buckets(*layer_->buckets, weights_.layers[at].bucket_table, layer_->mask.causal);
+    if (const auto& gate = weights_.layers[at].bucket_gate) make_gates(*gate, input);
   }
   if (layer_->disentangled) make_disentangled(*layer_->disentangled, weights_.layers[at]);
+  if (layer_->relative) make_relative(*layer_->relative, weights_.layers[at]);
   grid_table_ = weights_.layers[at].grid_table;
+  distance_table_ = weights_.layers[at].distance_table.view();
   if (layer_->grid && !rows_.grid) throw std::logic_error("biases between patches need a grid");
 }
 
@@ -134,6 +140,22 @@ void ScoreBiases::make_buckets(const BucketBias& buckets, const std::vector<floa
   }
 }
 
+void ScoreBiases::make_gates(const BucketGateWeights& gate, MatrixView<const float> input) {
+  const auto heads = std::ssize(gate.factors), size = gate.rows.cols();
+  if (gates_.rows() != input.rows) gates_ = Matrix<float>(input.rows, heads);
+  Matrix<float> sums;
+  for (std::int64_t head = 0; head < heads; ++head) {
+    multiply_rows(input.col_block(head * size, size), gate.rows.view(), sums, compute_);
+    for (std::int64_t row = 0; row < input.rows; ++row) {
+      const auto sigmoid = [&](std::int64_t col) {
+        return 1 / (1 + std::exp(-(sums(row, col) + gate.bias[static_cast<std::size_t>(col)])));
+      };
+      const float factor = gate.factors[static_cast<std::size_t>(head)];
+      gates_(row, head) = sigmoid(0) * (sigmoid(1) * factor - 1) + 2;
+    }
+  }
+}
+
 void ScoreBiases::make_disentangled(const DisentangledSpec& spec, const LayerWeights& weights) {
   if (embedding_rows_.empty()) {
     for (std::int64_t at = 0; at < distances(tokens_); ++at) {
@@ -160,18 +182,100 @@ void ScoreBiases::make_disentangled(const DisentangledSpec& spec, const LayerWei
   }
 }
 
+/// Projects the sinusoids of all distances from a key to a query, from −(tokens − 1) on. They are
+/// rounded to float32 at the same steps as in transformers.
+void ScoreBiases::make_relative(const RelativeWaveSpec& spec, const LayerWeights& weights) {
+  const std::int64_t width = spec_.dimensions.width, half = width / 2;
+  if (waves_.rows() == 0) {
+    waves_ = Matrix<float>(distances(tokens_), width);
+    for (std::int64_t row = 0; row < waves_.rows(); ++row) {
+      std::int64_t distance = row - (tokens_ - 1);
+      if (spec.clamp) distance = std::clamp(distance, -*spec.clamp, *spec.clamp);
+      for (std::int64_t at = 0; at < half; ++at) {
+        const float exponent = static_cast<float>(2 * at) / static_cast<float>(width);
+        const float rate = 1 / static_cast<float>(std::pow(10000.0, static_cast<double>(exponent)));
+        const auto angle = static_cast<double>(static_cast<float>(distance) * rate);
+        waves_(row, at) = static_cast<float>(std::sin(angle));
+        waves_(row, half + at) = static_cast<float>(std::cos(angle));
+      }
+    }
+    distances_ = Matrix<float>(waves_.rows(), weights.relative_key->weights.outputs());
+  }
+  apply(*weights.relative_key, waves_.view(), {}, distances_.view(), compute_);
+  relative_bias_ = weights.relative_bias;
+}
+
+MatrixView<const float> ScoreBiases::relative(std::size_t sequence, std::int64_t head,
+                                              MatrixView<const float> q, Scratch& scratch) const {
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};
+  Matrix<float>& queries = scratch.of_keys;
+  if (queries.rows() != q.rows || queries.cols() != q.cols) queries = Matrix<float>(q.rows, q.cols);
+  const float* own = relative_bias_.data() + head * q.cols;
+  for (std::int64_t row = 0; row < q.rows; ++row) {
+    for (std::int64_t col = 0; col < q.cols; ++col) queries(row, col) = q(row, col) + own[col];
+  }
+  multiply_rows(queries.view(), distances_.view().col_block(head * q.cols, q.cols),
+                scratch.of_queries, alone);
+  const std::int64_t tokens = rows_.tokens(sequence), first = rows_.first_position(sequence);
+  Matrix<float>& bias = scratch.bias;
+  if (bias.rows() != q.rows || bias.cols() != tokens) bias = Matrix<float>(q.rows, tokens);
+  const auto scale = static_cast<float>(layer_->scale);
+  for (std::int64_t query = 0; query < q.rows; ++query) {
+    for (std::int64_t key = 0; key < tokens; ++key) {
+      bias(query, key) = scale * scratch.of_queries(query, first + query - key + tokens_ - 1);
+    }
+  }
+  return bias.view();
+}
+
 MatrixView<const float> ScoreBiases::of(std::size_t sequence, std::int64_t head,
                                         MatrixView<const float> q, MatrixView<const float> k,
                                         Scratch& scratch) const {
   if (layer_->disentangled) return disentangled(head, q, k, scratch);
+  if (layer_->relative) return relative(sequence, head, q, scratch);
   if (layer_->grid) return grid(head, scratch);
+  if (layer_->distances) return by_distance(sequence, q, scratch);
   if (!layer_->alibi && !layer_->buckets) return {};
   const float* of_head = &table_(head, 0);
   const std::int64_t tokens = rows_.tokens(sequence);
   if (layer_->alibi && layer_->alibi->in_bfloat16) {
     return {of_head, q.rows, tokens, /*row_stride=*/0};
   }
-  return bias_by_distance(of_head + tokens_ - 1, rows_.first_position(sequence), q.rows, tokens);
+  const MatrixView<const float> bias =
+      bias_by_distance(of_head + tokens_ - 1, rows_.first_position(sequence), q.rows, tokens);
+  return layer_->buckets && layer_->buckets->gate ? gated(sequence, head, bias, scratch) : bias;
+}
+
+MatrixView<const float> ScoreBiases::gated(std::size_t sequence, std::int64_t head,
+                                           MatrixView<const float> bias, Scratch& scratch) const {
+  Matrix<float>& out = scratch.bias;
+  if (out.rows() != bias.rows || out.cols() != bias.cols) {
+    out = Matrix<float>(bias.rows, bias.cols);
+  }
+  for (std::int64_t query = 0; query < bias.rows; ++query) {
+    const float factor = gates_(rows_.first[sequence] + query, head);
+    for (std::int64_t key = 0; key < bias.cols; ++key) out(query, key) = factor * bias(query, key);
+  }
+  return out.view();
+}
+
+MatrixView<const float> ScoreBiases::by_distance(std::size_t sequence, MatrixView<const float> q,
+                                                 Scratch& scratch) const {
+  const DistanceBias& distances = *layer_->distances;
+  const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};
+  const std::int64_t first = rows_.first_position(sequence), tokens = rows_.tokens(sequence);
+  multiply_rows(q, distance_table_, scratch.of_queries, alone);
+  Matrix<float>& bias = scratch.bias;
+  if (bias.rows() != q.rows || bias.cols() != tokens) bias = Matrix<float>(q.rows, tokens);
+  const auto scale = static_cast<float>(layer_->scale);
+  for (std::int64_t query = 0; query < q.rows; ++query) {
+    for (std::int64_t key = 0; key < tokens; ++key) {
+      const std::int64_t row =
+          std::clamp(key - query - first, -distances.before, distances.after) + distances.before;
+      bias(query, key) = scale * scratch.of_queries(query, row);
+    }
+  }
+  return bias.view();
 }
 
 MatrixView<const float> ScoreBiases::grid(std::int64_t head, Scratch& scratch) const {
@@ -249,11 +353,99 @@ void ScoreBiasReader::read(std::int64_t layer, LayerWeights& out) {
     out.sinks = values(need(model_.find(name_of(spec.sinks, layer), Shape{heads}), layer));
   }
   if (spec.buckets) {
-    const RowTable rows = table(name_of(spec.buckets->table, layer), heads);
-    out.bucket_table = first_rows(rows, spec.buckets->count, layer);
+    out.bucket_table = read_buckets(spec, layer);
+    if (spec.buckets->gate) out.bucket_gate = read_gate(*spec.buckets->gate, layer);
   }
   if (spec.grid) out.grid_table = read_grid(*spec.grid, layer);
+  if (spec.distances) out.distance_table = read_distances(*spec.distances, layer);
   if (spec.disentangled) read_disentangled(*spec.disentangled, layer, out);
+  if (spec.relative) read_relative(*spec.relative, layer, out);
+}
+
+/// Reads the table of BucketBias, (buckets, H), scaled if the scores scale it.
+std::vector<float> ScoreBiasReader::read_buckets(const AttentionSpec& spec,
+                                                 std::int64_t layer) const {
+  const BucketBias& buckets = *spec.buckets;
+  const std::int64_t heads = spec_.dimensions.heads.heads;
+  const std::string name = name_of(buckets.table, layer);
+  std::vector<float> out;
+  if (buckets.by_head) {
+    const std::vector<float> rows =
+        values(need(model_.find(name, Shape{heads, buckets.count}), layer));
+    for (std::int64_t bucket = 0; bucket < buckets.count; ++bucket) {
+      for (std::int64_t head = 0; head < heads; ++head) {
+        out.push_back(rows[static_cast<std::size_t>(head * buckets.count + bucket)]);
+      }
+    }
+  } else {
+    out = first_rows(table(name, heads), buckets.count, layer);
+  }
+  const auto scale = static_cast<float>(spec.scale);
+  for (float& value : out) value *= buckets.scaled ? scale : 1.0F;
+  return out;
+}
+
+void ScoreBiasReader::read_relative(const RelativeWaveSpec& spec, std::int64_t layer,
+                                    LayerWeights& out) const {
+  const std::int64_t width = spec_.dimensions.width;
+  const HeadShape& heads = spec_.dimensions.heads;
+  const std::int64_t outputs = heads.total_dim(Role::query);
+  const std::string name = name_of(spec.projection, layer);
+  const Shape shape{width, heads.heads, heads.head_dim};
+  TensorMatrix matrix{.tensor = need(model_.find(name, shape), layer).view,
+                      .rows = outputs,
+                      .cols = width,
+                      .row_stride = 1,
+                      .col_stride = outputs,
+                      .block_rows = outputs};
+  if (matrix.tensor.stride(0) != outputs || matrix.tensor.stride(1) != heads.head_dim) {
+    refuse("'" + name + "' is not stored in row-major order", layer);
+  }
+  out.relative_key = make_linear({std::move(matrix)}, {}, /*copied=*/false);
+  const auto bias = [&](const std::string& pattern) {
+    return values(
+        need(model_.find(name_of(pattern, layer), Shape{heads.heads, heads.head_dim}), layer));
+  };
+  const std::vector<float> of_content = bias(spec.content_bias);
+  out.relative_bias = bias(spec.position_bias);
+  for (std::size_t at = 0; at < of_content.size(); ++at) out.relative_bias[at] -= of_content[at];
+}
+
+BucketGateWeights ScoreBiasReader::read_gate(const BucketGate& gate, std::int64_t layer) const {
+  constexpr std::int64_t kOutputs = 2, kSummed = 4;
+  const HeadShape& heads = spec_.dimensions.heads;
+  const std::string name = name_of(gate.linear, layer);
+  const auto read = [&](const std::string& tensor, const Shape& shape) {
+    return values(need(model_.find(tensor, shape), layer));
+  };
+  const std::vector<float> rows = read(name, {kOutputs * kSummed, heads.head_dim});
+  const std::vector<float> bias = read(bias_names(name).front(), {kOutputs * kSummed});
+  BucketGateWeights out{.rows = Matrix<float>(kOutputs, heads.head_dim),
+                        .bias = {},
+                        .factors = read(name_of(gate.factors, layer), {1, heads.heads, 1, 1})};
+  const auto sum_of = [&](const std::vector<float>& all, std::int64_t output, std::int64_t cols,
+                          std::int64_t col) {
+    double sum = 0;
+    for (std::int64_t row = output * kSummed; row < (output + 1) * kSummed; ++row) {
+      sum += static_cast<double>(all[static_cast<std::size_t>(row * cols + col)]);
+    }
+    return static_cast<float>(sum);
+  };
+  for (std::int64_t output = 0; output < kOutputs; ++output) {
+    out.bias.push_back(sum_of(bias, output, 1, 0));
+    for (std::int64_t col = 0; col < heads.head_dim; ++col) {
+      out.rows(output, col) = sum_of(rows, output, heads.head_dim, col);
+    }
+  }
+  return out;
+}
+
+Matrix<float> ScoreBiasReader::read_distances(const DistanceBias& distances,
+                                              std::int64_t layer) const {
+  const std::int64_t rows = distances.before + 1 + distances.after;
+  const std::int64_t size = spec_.dimensions.heads.head_dim;
+  const Shape shape{rows, size};
+  return rows_of_width(need(model_.find(name_of(distances.table, layer), shape), layer), size);
 }
 
 std::vector<float> ScoreBiasReader::read_grid(const GridBias& grid, std::int64_t layer) const {

@@ -36,8 +36,9 @@ class ScoreBiases {
   ScoreBiases(const ModelSpec& spec, const ForwardWeights& weights, const SequenceRows& rows,
               const Compute& compute);
 
-  /// Prepares the tables of a layer. Must be called before of().
-  void enter(std::int64_t layer);
+  /// Prepares the tables of a layer. Must be called before of(). `input`: of its attention, (rows,
+  /// D).
+  void enter(std::int64_t layer, MatrixView<const float> input);
 
   /// Buffers of a thread, reused between heads.
   struct Scratch {
@@ -51,8 +52,16 @@ class ScoreBiases {
  private:
   void make_alibi(const Alibi& alibi);
   void make_buckets(const BucketBias& buckets, const std::vector<float>& table, bool causal);
+  void make_gates(const BucketGateWeights& gate, MatrixView<const float> input);
+  MatrixView<const float> gated(std::size_t sequence, std::int64_t head,
+                                MatrixView<const float> bias, Scratch& scratch) const;
   void make_disentangled(const DisentangledSpec& spec, const LayerWeights& weights);
+  void make_relative(const RelativeWaveSpec& spec, const LayerWeights& weights);
+  MatrixView<const float> by_distance(std::size_t sequence, MatrixView<const float> q,
+                                      Scratch& scratch) const;
   MatrixView<const float> grid(std::int64_t head, Scratch& scratch) const;
+  MatrixView<const float> relative(std::size_t sequence, std::int64_t head,
+                                   MatrixView<const float> q, Scratch& scratch) const;
   MatrixView<const float> disentangled(std::int64_t head, MatrixView<const float> q,
                                        MatrixView<const float> k, Scratch& scratch) const;
 
@@ -63,16 +72,20 @@ class ScoreBiases {
   std::int64_t tokens_ = 0;  // tokens of the longest sequence
   const AttentionSpec* layer_ = nullptr;
   std::span<const float> grid_table_;  // of the layer, see LayerWeights
+  MatrixView<const float> distance_table_;
   /// One row per head, indexed by distance from −(tokens − 1) on, or by key.
   Matrix<float> table_;
   std::optional<Alibi> known_alibi_;  // source of table_
   std::optional<BucketBias> known_buckets_;
   std::vector<float> known_bucket_table_;
+  Matrix<float> gates_;                       // (rows, H), factors of bucket biases; empty: 1
   std::vector<std::int64_t> embedding_rows_;  // embedding row of each distance
   std::int64_t first_row_ = 0;                // first row among distances within the sequences
   Matrix<float> distances_;                   // projected embeddings of these rows
   MatrixView<const float> queries_, keys_;    // views, (rows, H d); no data: term not used
   Matrix<float> other_distances_;
+  Matrix<float> waves_;                   // sinusoids of the distances, the longest first
+  std::span<const float> relative_bias_;  // of the layer, see LayerWeights
 };
 
 // Reader of the position biases of a layer.
@@ -89,8 +102,12 @@ class ScoreBiasReader : TensorReader {
   std::string name_of(const std::string& pattern, std::int64_t layer) const;
   std::vector<float> first_rows(const RowTable& table, std::int64_t count,
                                 std::int64_t layer) const;
+  BucketGateWeights read_gate(const BucketGate& gate, std::int64_t layer) const;
+  Matrix<float> read_distances(const DistanceBias& distances, std::int64_t layer) const;
   std::vector<float> read_grid(const GridBias& grid, std::int64_t layer) const;
   void read_disentangled(const DisentangledSpec& spec, std::int64_t layer, LayerWeights& out);
+  std::vector<float> read_buckets(const AttentionSpec& spec, std::int64_t layer) const;
+  void read_relative(const RelativeWaveSpec& spec, std::int64_t layer, LayerWeights& out) const;
 
   std::shared_ptr<const Matrix<float>> distances_;  // shared by all layers
 };

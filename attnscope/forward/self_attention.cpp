@@ -231,14 +231,15 @@ LayerMaps LayerRun::make_room_for_maps(std::int64_t layer, const std::vector<std
 }
 
 /// Computes context_ from qkv_: norms, rotation and attention of every head of every sequence.
-void LayerRun::attend_all(std::int64_t layer) {
+/// `input`: that of the attention.
+void LayerRun::attend_all(std::int64_t layer, MatrixView<const float> input) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
   const HeadShape& heads = heads_;
   const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};  // single-threaded
   const Positions tables = rotary_tables(spec);
   norm_all_heads(layer);
-  biases_.enter(layer);
+  biases_.enter(layer, input);
   // All key and value heads must be finished before a query head reads them.
   finish_keys_and_values(layer, tables);
   if (observer_.on_values) {

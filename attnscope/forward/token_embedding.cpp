@@ -64,6 +64,14 @@ void add_row(const RowTable& table, std::int64_t row, std::vector<float>& buffer
   for (std::size_t col = 0; col < buffer.size(); ++col) out[col] += buffer[col];
 }
 
+/// Adds row 0 of each table, side by side, to `out`.
+void add_side_by_side(const std::vector<RowTable>& tables, std::vector<float>& buffer, float* out) {
+  for (const RowTable& table : tables) {
+    add_row(table, 0, buffer, out);
+    out += table.cols;
+  }
+}
+
 /// Zeroes masked tokens, and rescales the others for the mask ratio of training, 0.15 · 0.8.
 /// Reference: EsmEmbeddings.
 void drop_masked(std::int64_t mask, const TokenIds& ids, MatrixView<float> states) {
@@ -135,7 +143,9 @@ Matrix<float> embed_with(const ModelSpec& spec, const ForwardWeights& weights,
   for (const RowTable* table : {&weights.tokens, &weights.positions, &weights.types}) {
     if (table->tensor != nullptr) table->check_intact();
   }
-  for (const RowTable& table : weights.added) table.check_intact();
+  for (const auto* tables : {&weights.added, &weights.joined}) {
+    for (const RowTable& table : *tables) table.check_intact();
+  }
   return states;
 }
 
@@ -168,6 +178,7 @@ Matrix<float> embed(const ModelSpec& spec, const ForwardWeights& weights,
         }
         add_row(weights.types, types.empty() ? 0 : types[token++], buffer, out);
         for (const RowTable& table : weights.added) add_row(table, 0, buffer, out);
+        add_side_by_side(weights.joined, buffer, out);
       }
     }
   };
@@ -190,6 +201,9 @@ std::vector<float> mean_position_embedding(const ForwardWeights& weights) {
   add(weights.positions, weights.positions.rows);
   add(weights.types, 1);
   for (const RowTable& table : weights.added) add(table, 1);
+  std::vector<float> joined(sums.size());
+  if (!joined.empty()) add_side_by_side(weights.joined, row, joined.data());
+  for (std::size_t col = 0; col < sums.size(); ++col) sums[col] += static_cast<double>(joined[col]);
   return {sums.begin(), sums.end()};
 }
 

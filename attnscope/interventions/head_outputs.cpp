@@ -4,6 +4,7 @@
 
 #include "attnscope/base/role.h"
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/interventions/linear_unembedding.h"
 
 namespace attnscope {
@@ -75,6 +76,12 @@ Matrix<double> head_output_norms(const ForwardPass& pass, std::int64_t layer,
       across ? weights.cross->heads : pass.model().spec().dimensions_of(layer).heads;
   const TensorMatrix whole =
       across ? weights.cross->stored_output : pass.model().weight(layer, Role::output).matrix;
+  Matrix<float> normed;
+  if (!across && weights.attention_heads) {
+    normed = copied(heads);
+    apply_norm(*weights.attention_heads, heads, normed.view(), compute);
+    heads = normed.view();
+  }
   const BranchEnd end(pass, layer, heads, across, compute);
   Matrix<double> norms(shape.heads, heads.rows);
   Matrix<float> output(heads.rows, whole.rows);

@@ -113,7 +113,8 @@ class InductionRun {
     };
     const std::span layers(pass_.weights().layers);
     const auto norms = [](const LayerWeights& earlier) {
-      return earlier.attention_output || earlier.attention_sum || earlier.mlp_sum;
+      return earlier.attention_output || earlier.attention_heads || earlier.attention_sum ||
+             earlier.mlp_sum;
     };
     if (!pass_.may_start_between() ||
         std::ranges::any_of(layers.first(static_cast<std::size_t>(layer)), norms)) {

@@ -47,6 +47,7 @@ std::string stream_obstacle(const ForwardPass& pass) {
     if (layer.attention_sum || layer.mlp_sum || (layer.cross && layer.cross->sum)) {
       return "its layers normalize the residual stream, so it is not a sum of component outputs";
     }
+    if (layer.attention_heads) return "its head outputs pass through a norm before W_O";
     for (const OptionalNorm& norm : {layer.attention_output, layer.mlp_output}) {
       if (norm && !norm->bias.empty())
         return "its attention or MLP outputs pass through norms with biases";

@@ -70,6 +70,7 @@ struct WeightRule {
                                            // ones
   bool is_other_name = false;              // used if the tensor of an earlier rule of the role is
                                            // missing
+  bool splits_heads = false;               // the axis of heads is stored as two axes, (H, d)
   bool concatenated = false;               // experts: their matrices follow each other along the
                                            // first of two axes (DBRX)
 };
@@ -141,6 +142,7 @@ struct Architecture {
   std::optional<PerLayerInputRule> per_layer_input = {};
   std::optional<AltUpRule> altup = {};
   std::optional<LaurelRule> laurel = {};
+  std::optional<ConformerRule> conformer = {};
   /// A list in config.json: the share of each layer's MLP gates that are zeroed, see
   /// LayerSpec::gate_cutoff. Null or missing: 0.95 in the first 10 layers of more than 10, else 0.
   std::string gate_sparsity_key = {};
@@ -170,6 +172,13 @@ struct Architecture {
   /// vision. Each is described as its own model, with its name in `stack`. Of this description only
   /// the names apply then.
   std::vector<Architecture> stacks = {};
+  /// The stacks are an encoder and a decoder of other architectures. The objects `encoder` and
+  /// `decoder` of config.json describe them.
+  bool of_two_models = false;
+  /// The cross-attention that this decoder has in such a model; null: it has none.
+  std::shared_ptr<const Architecture> cross = {};
+  /// Cross-attention: it reads a projection of the encoder output. A full name without `.weight`.
+  std::string source_projection = {};
   /// The object in config.json with the sizes of a stack. Empty or missing: the whole file.
   std::string section = {};
   /// Buffers in old files, which are not parameters. Full names, `*` matches any text.

@@ -25,6 +25,16 @@ struct Alibi {
   bool operator==(const Alibi&) const = default;
 };
 
+/// The factor of a BucketBias for each query and head: 2 + a (b c - 1). a and b are the sigmoids of
+/// sums of four outputs each of a linear layer, which reads the head's dimensions of the attention
+/// input. Source: WavLM, arXiv 2110.13900; transformers, modeling_wavlm.py.
+struct BucketGate {
+  std::string linear;   // a pattern under the prefix, (8, d): four rows for a, then four for b
+  std::string factors;  // a pattern under the prefix: c of each head, (1, H, 1, 1)
+
+  bool operator==(const BucketGate&) const = default;
+};
+
 /// A learned bias per head and distance bucket. Small distances have one bucket each; the widths of
 /// larger buckets grow in proportion to the distance. With bidirectional attention, half of the
 /// buckets are for keys after the query. Source: T5, arXiv 1910.10683.
@@ -32,8 +42,21 @@ struct BucketBias {
   std::string table;           // a pattern under the prefix, (count, H)
   std::int64_t count = 32;     // number of buckets
   std::int64_t distant = 128;  // tokens; larger distances are in the last bucket
+  bool by_head = false;        // the table is (H, count)
+  bool scaled = false;         // the bias is scaled like q k
+  std::optional<BucketGate> gate = {};
 
   bool operator==(const BucketBias&) const = default;
+};
+
+/// A bias q · e for each query q, where the embedding e depends on the distance to the key. Larger
+/// distances have the first or last embedding. It is scaled like q k. Source: arXiv 1803.02155;
+/// transformers, modeling_wav2vec2_bert.py ("relative_key").
+struct DistanceBias {
+  std::string table;                   // a pattern under the prefix, (before + 1 + after, d)
+  std::int64_t before = 0, after = 0;  // tokens before and after the query
+
+  bool operator==(const DistanceBias&) const = default;
 };
 
 /// A learned bias per head and offset between two patches of an image, in rows and columns. A model
@@ -78,12 +101,32 @@ struct DisentangledRule {
 struct BucketRule {
   std::string table;
   ConfigKey count = {"", 32}, distant = {"", 128};
+  bool by_head = false, scaled = false;
+  ConfigFlag enabled = {"", true};
+  std::optional<BucketGate> gate = {};
+};
+
+/// DistanceBias as specified in config.json.
+struct DistanceRule {
+  std::string table;
+  ConfigKey before, after;
+};
+
+/// Transformer-XL's relative positions: scores are (q + content_bias) · k + (q + position_bias) ·
+/// R r, where r are the sinusoids of the distance from the key to the query. The biases are
+/// patterns under the prefix, (H, d); `content_bias` is also the bias of W_Q in the description.
+/// Source: arXiv 1901.02860; transformers, XLNetRelativeAttention.
+struct RelativeWaveRule {
+  std::string projection;  // R, pattern, (D, H, d)
+  std::string content_bias, position_bias;
+  ConfigKey clamp = {};  // tokens; larger distances count as this. Not positive: not used
 };
 
 /// How scores are scaled before the softmax.
 struct ScoreRule {
   ConfigNumber scale = {};            // factor of q k; none: 1 / sqrt(head dimension)
   ConfigKey scale_dimension = {};     // 1 / sqrt(this) instead (Gemma 2 and 3)
+  double dimension_share = 1;         // the scale counts this share of the head dimension
   ConfigFlag scaled = {"", true};     // false: not scaled at all
   ConfigFlag by_layer = {"", false};  // true: divided by the layer's number, counted from 1
   /// For extended contexts: multiplied by the square of YaRN's gain of `mscale_all_dim` (DeepSeek).
@@ -96,6 +139,8 @@ struct ScoreRule {
   std::optional<BucketRule> buckets = {};
   std::optional<DisentangledRule> disentangled = {};
   std::optional<GridBias> grid = {};
+  std::optional<RelativeWaveRule> relative = {};
+  std::optional<DistanceRule> distances = {};
   /// A pattern under the prefix, (H,): scores of the learned sink, a column without key and value.
   std::string sinks = {};
 };

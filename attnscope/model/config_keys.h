@@ -46,7 +46,8 @@ struct ConfigKeys {
   ConfigFlag one_kv_head = {"", false};  // true: one, whatever kv_heads is
   ConfigKey head_dim = {};               // no name or no value: hidden size / heads
   ConfigKey width;
-  ConfigKey mlp_width;  // no value: `mlp_ratio` * hidden size
+  ConfigKey source_width = {};  // of the vectors that cross-attention reads; no value: `width`
+  ConfigKey mlp_width;          // no value: `mlp_ratio` * hidden size
   ConfigKey mlp_ratio = {"", 4};
   std::int64_t mlp_divisor = 1;  // of mlp_width: the file has a multiple (Qwen)
   AdjustedWidth mlp_adjusted = {};

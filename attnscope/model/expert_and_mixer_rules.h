@@ -72,6 +72,8 @@ struct MoeRule {
   std::optional<std::int64_t> default_chosen = {};
   ConfigKey width;        // F of one expert
   ConfigKey inputs = {};  // dimension that experts read and write, if not the hidden size D
+  /// Then also their projections: patterns, (inputs, D) and (D, inputs).
+  std::string latent_down = {}, latent_up = {};
   ExpertLayersRule layers = {};
   std::vector<ExpertTensors> tensors;  // the first layout whose names are in the files
 
@@ -117,6 +119,7 @@ struct LayerKind {
   bool attends = false;
   std::string mixer = {};  // the mixer instead of attention, or next to it; empty: none
   AfterMixer after = AfterMixer::usual;
+  bool skipped = false;  // texts skip the layer, because it only attends to images (Mllama)
 };
 
 /// Gated DeltaNet: queries, keys and values pass through a causal convolution, and each value head
@@ -201,11 +204,41 @@ struct Mamba2Rule {
   std::string activation_key = {};      // of the convolution; empty: silu
   std::string step_limits = {};         // a list: the smallest and the largest dt
   ConfigNumber least_step = {};         // or only the smallest
+  ConfigNumber epsilon = {};            // of the norm; no value: that of the layer's other norms
   ConfigFlag normalized = {"", true};   // false: y silu(z) has no norm
   ConfigFlag norm_first = {"", false};  // true: norm(y) silu(z) instead of norm(y silu(z))
   bool heads_fill_channels = true;      // false: heads decide the number of channels
   ConfigNumber input_factor = {"", 1};
   std::string projection_factors = {};  // a list of factors of z, x, B, C and the steps
+};
+
+/// Lightning attention: with queries, keys and values after the MLP's activation, a head keeps a
+/// state S (d, d): S = decay S + k ⊗ v. The output Sᵀ q of all heads is normalized, and gated by
+/// σ(output_gate x). Head h (from 1) of layer l has the decay exp(−2^(−8 h / H) (1 − l / (L − 1 +
+/// 1e-5) + 1e-5)). Source: arXiv 2501.08313; transformers, modeling_minimax.py.
+struct LightningRule {
+  std::string place;  // pattern of its tensor names, up to ".qkv_proj"
+};
+
+/// Attention and an MLP before the mixer of a layer. Several layers share their weights. With the
+/// residual stream x and the embedding x0, t = projection(mlp(norm(attention(norm([x, x0]))))), and
+/// the layer outputs x + mixer(norm(x + t)). The norms of attention and MLP are those of NormRule.
+/// Each use of a block adds its own products of two matrices to W_Q, W_K and W_V, and to the gate
+/// and W_up of the MLP. In their names, `{inner}` counts the uses of all blocks. Source: arXiv
+/// 2411.15242; transformers, modeling_zamba2.py.
+struct SharedBlockRule {
+  /// The number of blocks that the layers use in turn. Each is stored under the first layer that
+  /// uses it; `{group}` in a pattern is that layer.
+  ConfigKey count;
+  std::string projection;   // pattern, (D, D)
+  std::string mixer_place;  // `place` of the mixer in these layers
+  std::string mixer_norm;   // norm of the mixer's input in these layers
+  std::string other_norm;   // norm of the mixer's input in the other layers
+  ConfigKey adapter_rank;   // r
+  ConfigFlag adapts_attention;
+  /// Patterns up to ".0.weight", (r, inputs), and ".1.weight", (outputs, r). The outputs of
+  /// `mlp_adapter` are those of the gate, then those of W_up.
+  std::string query_adapter, key_adapter, value_adapter, mlp_adapter;
 };
 
 /// Which layers have attention, and what the others have. A file specifies it by a list of layer
@@ -220,6 +253,8 @@ struct MixerRule {
   std::vector<LayerKind> letters = {};
   std::string attending_key = {};  // in config.json, a list of layers
   std::int64_t first_layer = 0;    // the number of the first layer in this list
+  bool lists_others = false;       // this list and `usual_attending` are the layers without
+                                   // attention instead
   ConfigKey interval = {};         // n; no value: all layers have attention, or `usual` decides
   ConfigKey offset = {};           // layers i with i % n = this; no value: n − 1
   bool not_first = false;          // layer 0 has no attention in any case
@@ -229,10 +264,7 @@ struct MixerRule {
   /// Number of concatenated streams that attention reads. If larger than one, its input is not the
   /// residual stream alone.
   std::int64_t streams = 1;
-  /// The number of weight blocks that the attention layers share in turn. Each block is stored
-  /// under the first layer that uses it; `{group}` in a pattern is that layer. No name: each layer
-  /// has its own weights.
-  ConfigKey shared_blocks = {};
+  std::optional<SharedBlockRule> block = {};  // none: each layer has its own weights
   // How the forward pass computes mixers; at most one. None: it cannot.
   std::optional<DeltaNetRule> delta_net = {};
   std::optional<ShortConvolutionRule> short_convolution = {};
@@ -240,10 +272,11 @@ struct MixerRule {
   std::optional<RgLruRule> rg_lru = {};
   std::optional<MambaRule> mamba = {};
   std::optional<Mamba2Rule> mamba2 = {};
+  std::optional<LightningRule> lightning = {};
   ConfigNumber output_factor = {"", 1};  // factor of the mixer's output
 
   bool is_computed() const {
-    return delta_net || short_convolution || kimi_delta || rg_lru || mamba || mamba2;
+    return delta_net || short_convolution || kimi_delta || rg_lru || mamba || mamba2 || lightning;
   }
 };
 

@@ -24,6 +24,7 @@ namespace attnscope {
   FAMILY(bert)                     \
   FAMILY(big_bird)                 \
   FAMILY(biogpt)                   \
+  FAMILY(bitnet)                   \
   FAMILY(blip)                     \
   FAMILY(blip_text_model)          \
   FAMILY(blip_vision_model)        \
@@ -59,6 +60,7 @@ namespace attnscope {
   FAMILY(dots1)                    \
   FAMILY(dpr)                      \
   FAMILY(electra)                  \
+  FAMILY(encoder_decoder)          \
   FAMILY(ernie)                    \
   FAMILY(ernie4_5)                 \
   FAMILY(ernie4_5_moe)             \
@@ -102,6 +104,8 @@ namespace attnscope {
   FAMILY(jina_embeddings_v3)       \
   FAMILY(kimi_linear)              \
   FAMILY(layoutlm)                 \
+  FAMILY(layoutlmv3)               \
+  FAMILY(led)                      \
   FAMILY(lfm2)                     \
   FAMILY(lfm2_moe)                 \
   FAMILY(llama)                    \
@@ -113,13 +117,16 @@ namespace attnscope {
   FAMILY(megatron_bert)            \
   FAMILY(minicpm)                  \
   FAMILY(minicpm3)                 \
+  FAMILY(minimax)                  \
   FAMILY(minimax_m2)               \
   FAMILY(ministral)                \
   FAMILY(ministral3)               \
   FAMILY(mistral)                  \
   FAMILY(mistral4)                 \
   FAMILY(mixtral)                  \
+  FAMILY(mllama)                   \
   FAMILY(modernbert)               \
+  FAMILY(moonshine)                \
   FAMILY(mpnet)                    \
   FAMILY(mpt)                      \
   FAMILY(mt5)                      \
@@ -164,23 +171,29 @@ namespace attnscope {
   FAMILY(siglip_vision_model)      \
   FAMILY(smollm3)                  \
   FAMILY(solar_open)               \
+  FAMILY(speech_encoder_decoder)   \
   FAMILY(stablelm)                 \
   FAMILY(starcoder2)               \
   FAMILY(swin)                     \
   FAMILY(swinv2)                   \
   FAMILY(t5)                       \
   FAMILY(table_transformer)        \
+  FAMILY(trocr)                    \
   FAMILY(umt5)                     \
   FAMILY(vaultgemma)               \
   FAMILY(videomae)                 \
+  FAMILY(vision_encoder_decoder)   \
   FAMILY(vit)                      \
   FAMILY(vit_mae)                  \
   FAMILY(vit_msn)                  \
   FAMILY(wav2vec2)                 \
+  FAMILY(wav2vec2_bert)            \
+  FAMILY(wavlm)                    \
   FAMILY(whisper)                  \
   FAMILY(xglm)                     \
   FAMILY(xlm_roberta)              \
   FAMILY(xlm_roberta_xl)           \
+  FAMILY(xlnet)                    \
   FAMILY(zamba2)
 
 #define ATTNSCOPE_DECLARE(family) Architecture family();
@@ -264,7 +277,9 @@ bool in_any_layout(const Architecture& architecture, Has has) {
 /// Some layers have a mixer that the forward pass does not support.
 bool has_unknown_mixers(const Architecture& architecture) {
   const MixerRule* rule = architecture.mixers.get();
-  return rule != nullptr && !rule->is_computed();
+  const auto is_left_out = [](const LayerKind& kind) { return !kind.attends && !kind.skipped; };
+  return rule != nullptr && !rule->is_computed() &&
+         std::any_of(rule->kinds.begin(), rule->kinds.end(), is_left_out);
 }
 
 bool is_run(const Architecture& architecture) {
@@ -274,6 +289,7 @@ bool is_run(const Architecture& architecture) {
 }
 
 bool any_is_run(const Architecture& architecture) {
+  if (architecture.of_two_models) return true;
   const auto& stacks = architecture.stacks;
   return stacks.empty() ? is_run(architecture) : std::any_of(stacks.begin(), stacks.end(), is_run);
 }
@@ -315,6 +331,11 @@ bool has_stack(const Architecture& architecture, std::string_view name) {
 
 bool is_encoder(const Architecture& architecture) { return !architecture.causal.fallback; }
 
+/// Texts skip the layers of architectures whose other layers are not computed.
+bool has_mixers(const Architecture& architecture) {
+  return architecture.mixers != nullptr && architecture.mixers->is_computed();
+}
+
 struct FamilyGroup {
   std::string_view title;
   bool (*has)(const Architecture&);
@@ -323,14 +344,14 @@ constexpr std::array kFamilyGroups = {
     FamilyGroup{"decoders",
                 [](const Architecture& each) {
                   return is_run(each) && !is_encoder(each) && !has_experts(each) && !each.mla &&
-                         each.mixers == nullptr;
+                         !has_mixers(each);
                 }},
     FamilyGroup{"mixture of experts (MoE)",
                 [](const Architecture& each) { return is_run(each) && has_experts(each); }},
     FamilyGroup{"multi-head latent attention (MLA)",
                 [](const Architecture& each) { return is_run(each) && each.mla.has_value(); }},
     FamilyGroup{"hybrids (attention in some layers)",
-                [](const Architecture& each) { return is_run(each) && each.mixers != nullptr; }},
+                [](const Architecture& each) { return is_run(each) && has_mixers(each); }},
     FamilyGroup{"encoders",
                 [](const Architecture& each) {
                   return is_run(each) && is_encoder(each) && !each.patches && !each.audio;
@@ -339,9 +360,10 @@ constexpr std::array kFamilyGroups = {
                 [](const Architecture& each) { return any_is_run(each) && reads_images(each); }},
     FamilyGroup{"audio models",
                 [](const Architecture& each) { return any_is_run(each) && reads_audio(each); }},
-    FamilyGroup{
-        "encoder-decoders",
-        [](const Architecture& each) { return any_is_run(each) && has_stack(each, "decoder"); }},
+    FamilyGroup{"encoder-decoders",
+                [](const Architecture& each) {
+                  return each.of_two_models || (any_is_run(each) && has_stack(each, "decoder"));
+                }},
     FamilyGroup{"weights only (no forward pass)",
                 [](const Architecture& each) { return !any_is_run(each); }},
 };

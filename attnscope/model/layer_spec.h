@@ -35,6 +35,7 @@ struct ExpertSpec {
   std::string shared_weight;   // pattern under the prefix; empty: the output of shared experts is
                                // not gated
   std::string expert_factors;  // pattern under the prefix; empty: all factors are 1
+  std::string latent_down, latent_up;  // see MoeRule; empty: experts read D dimensions
   std::optional<ExpertNorms> norms;
 };
 
@@ -107,6 +108,12 @@ struct DisentangledSpec {
   bool operator==(const DisentangledSpec&) const = default;
 };
 
+/// RelativeWaveRule, resolved.
+struct RelativeWaveSpec {
+  std::string projection, content_bias, position_bias;
+  std::optional<std::int64_t> clamp;  // tokens
+};
+
 /// The norms of the MLA latents.
 struct MlaSpec {
   std::optional<NormSpec> query_norm;  // none: queries have no latent
@@ -136,16 +143,20 @@ struct AttentionSpec {
   std::optional<TemperatureSpec> temperature;
   std::optional<ValueEmbeddingSpec> value_embedding;
   std::optional<MlaSpec> mla;
-  std::optional<Alibi> alibi;  // at most one of these five changes scores
+  std::optional<Alibi> alibi;  // at most one of these changes scores
   std::optional<BucketBias> buckets;
   std::optional<DisentangledSpec> disentangled;
   std::optional<GridBias> grid;
+  std::optional<RelativeWaveSpec> relative;
+  std::optional<DistanceBias> distances;
   std::optional<IndexerSpec> indexer;  // none: all keys allowed by the mask are visible
   std::string sinks;                   // scores (H,) of the learned sink, a column without key and
                                        // value; empty: none
 
   /// Whether a term that depends on the positions of query and key is added to scores.
-  bool biased_by_position() const { return alibi || buckets || disentangled || grid; }
+  bool biased_by_position() const {
+    return alibi || buckets || disentangled || grid || relative || distances;
+  }
 };
 
 /// ConvolutionRule of the layer that has it.
@@ -180,6 +191,22 @@ struct LaurelSpec {
   NormSpec norm;
 };
 
+/// SharedBlockRule of a layer that uses a block.
+struct SharedBlockSpec {
+  std::string projection;
+  NormSpec mixer_norm;
+  std::int64_t adapter_rank = 0;
+  std::string query_adapter, key_adapter, value_adapter;  // empty: the attention has no adapters
+  std::string mlp_adapter;
+};
+
+/// ConformerRule, resolved.
+struct ConformerSpec {
+  ConformerRule rule;
+  std::int64_t kernel = 1;
+  NormSpec first_norm, norm, inner_norm;
+};
+
 /// One layer. x is the residual stream, and an absent norm is the identity.
 ///   sequential: x = attention_sum(x + attention_output(attention(attention_input(x))))
 ///               x = mlp_sum(x + mlp_output(mlp(mlp_input(x))))
@@ -188,11 +215,16 @@ struct LaurelSpec {
 struct LayerSpec {
   std::optional<NormSpec> attention_input, attention_output, attention_sum;
   std::optional<NormSpec> mlp_input, mlp_output, mlp_sum;
+  std::optional<NormSpec> attention_heads, mlp_hidden;  // of the inputs of W_O and of W_down
+  /// Inputs of the layer's matrices are rounded to 8 bits per token, as in BitNet.
+  bool rounds_inputs = false;
   bool parallel = false;
   double branch_factor = 1;                     // factor of the attention and MLP outputs
   std::string attention_factors, mlp_factors;   // factors of the attention and MLP outputs:
                                                 // patterns, (D,); empty: none
   double attention_factor = 1, mlp_factor = 1;  // more factors of these outputs
+  double attention_stream_factor = 1;           // of the residual stream, before the output of
+  double mlp_stream_factor = 1;                 // attention or mixer, or of the MLP, is added
   double attention_input_factor = 1;            // of the normalized input
   double gate_factor = 1;                       // of the MLP's gate before its activation
   bool norms_replace_stream = false;            // attention and MLP outputs are added to their
@@ -200,6 +232,8 @@ struct LayerSpec {
   AttentionSpec attention;
   std::optional<MixerSpec> mixer;              // instead of attention, or next to it; reads the
                                                // attention's input
+  std::optional<SharedBlockSpec> block;        // attention and MLP feed the mixer, see
+                                               // SharedBlockRule
   Activation activation = Activation::linear;  // of the MLP, which is gated if there is a `gate`
   std::vector<Role> biased;                    // projections that must have a bias
   std::optional<ExpertSpec> experts;           // none: the MLP is dense
@@ -208,6 +242,7 @@ struct LayerSpec {
                                                // everything else
   std::optional<PerLayerInputSpec> own_input;  // applied after the MLP
   std::optional<LaurelSpec> laurel;            // applied after the attention
+  std::optional<ConformerSpec> conformer;      // applied before and after the attention
   /// The gates g of a token become max(0, g − mean − this · standard deviation) before the
   /// activation; none: they do not change.
   std::optional<double> gate_cutoff;
@@ -229,7 +264,12 @@ struct PatchSpec {
   std::int64_t registers = 0;
 };
 
-enum class AudioNorm { none, channels, frames };
+enum class AudioNorm {
+  none,
+  channels,  // each channel over all frames
+  frames,    // each frame over all channels
+  all,       // all channels and frames together, after the activation
+};
 
 /// One convolution of AudioRule.
 struct AudioConvolution {
@@ -237,31 +277,32 @@ struct AudioConvolution {
   std::int64_t outputs = 0, kernel = 1, stride = 1, padding = 0;
   AudioNorm norm = AudioNorm::none;
   std::string norm_name = {};
+  Activation activation = Activation::gelu;
 };
 struct AudioPositionConvolution {
   std::string name;
   std::int64_t kernel = 1, groups = 1;
 };
 struct AudioSpec {
-  bool of_waves = true;
+  bool of_waves = true, frames_first = false;
   std::int64_t features = 1;
   std::vector<AudioConvolution> convolutions;
   std::optional<NormSpec> projection_norm;
   std::string projection;
   std::optional<AudioPositionConvolution> position_convolution;
-  Activation activation = Activation::gelu;
+  Activation activation = Activation::gelu;  // of the position convolution
 };
 
 /// The residual stream before layer 0 and after the last layer.
 struct StreamSpec {
   EmbeddingRule embedding;
   std::optional<NormSpec> embedding_norm;
-  std::int64_t embedding_width = 0;  // E
-  bool has_projection = false;       // E → D, and D → E at the end if the architecture has that
-                                     // projection
-  std::optional<std::int64_t> longest;        // tokens, see LongestRule; none: no limit
-  std::int64_t padding_token = 0;             // used if positions are counted from it
-  double embedding_factor = 1;                // factor of the token embeddings
+  std::int64_t embedding_width = 0;     // E
+  bool has_projection = false;          // E → D, and D → E at the end if the architecture has that
+                                        // projection
+  std::optional<std::int64_t> longest;  // tokens, see LongestRule; none: no limit
+  std::int64_t padding_token = 0;       // used if positions are counted from it
+  double embedding_factor = 1;          // factor of the token embeddings
   std::optional<std::int64_t> dropped_token;  // see EmbeddingRule::drops_masked
   std::optional<NormSpec> last_norm;
   bool shows_last_normed = true;     // false: the last hidden state is taken before the final norm

@@ -14,11 +14,13 @@ struct LayerMixer {
   bool attends = true;
   std::string name;  // the mixer instead of attention, or next to it; empty: none
   AfterMixer after = AfterMixer::usual;
+  bool skipped = false;         // texts skip the layer
   std::int64_t weights_of = 0;  // the layer whose attention weights it uses
+  std::int64_t use = 0;         // the number of earlier layers with shared attention weights
 
   /// Whether `name` is a mixer, and not an MLP or experts that are the whole layer.
   bool mixes() const {
-    return !name.empty() && after != AfterMixer::mlp && after != AfterMixer::experts;
+    return !name.empty() && !skipped && after != AfterMixer::mlp && after != AfterMixer::experts;
   }
 };
 
@@ -109,6 +111,15 @@ struct Mamba2Spec {
   std::int64_t projected() const { return channels() + convolved() + heads; }
 };
 
+/// LightningRule, resolved.
+struct LightningSpec {
+  std::int64_t heads = 0, head_dim = 0;
+  std::string place;
+  Activation activation = Activation::linear;  // of queries, keys and values
+
+  std::int64_t channels() const { return heads * head_dim; }
+};
+
 /// The mixer that replaces a layer's attention, or runs next to it; exactly one is set.
 struct MixerSpec {
   std::optional<DeltaNetSpec> delta_net;
@@ -117,6 +128,7 @@ struct MixerSpec {
   std::optional<RgLruSpec> rg_lru;
   std::optional<MambaSpec> mamba;
   std::optional<Mamba2Spec> mamba2;
+  std::optional<LightningSpec> lightning;
   double factor = 1;  // factor of the output
 };
 

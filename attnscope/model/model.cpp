@@ -240,7 +240,8 @@ InputNorm Model::input_norm(std::int64_t layer) const {
     norm = spec_.stream.embedding_norm;
   }
   if (!norm) return {};
-  return {.norm = norm, .gain = norm_gain(*norm, of_layer, {dimensions().width})};
+  const std::int64_t streams = dimensions().attends(layer) ? dimensions().attention_streams : 1;
+  return {.norm = norm, .gain = norm_gain(*norm, of_layer, {streams * dimensions().width})};
 }
 
 bool Model::norms_queries() const {

@@ -55,10 +55,11 @@ std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensio
   const std::int64_t inputs = dimensions.attention_streams * width;
   switch (role) {
     case Role::key:
-    case Role::kv: return {of_heads - dimensions.heads.kv_heads * shared + shared, inputs};
+    case Role::kv:
+      return {of_heads - dimensions.heads.kv_heads * shared + shared, dimensions.key_inputs()};
+    case Role::value: return {of_heads, dimensions.key_inputs()};
     case Role::query:
-    case Role::attention_gate:
-    case Role::value: return {of_heads, inputs};
+    case Role::attention_gate: return {of_heads, inputs};
     case Role::query_down: return {ranks.query, inputs};
     case Role::query_up: return {of_heads, ranks.query};
     case Role::kv_down: return {ranks.key_value + shared, inputs};
@@ -78,7 +79,7 @@ std::pair<std::int64_t, std::int64_t> canonical_shape(const Dimensions& dimensio
     case Role::qk_latent:
     case Role::ov_latent: break;
   }
-  return {width, width};
+  return {width, dimensions.source_width > 0 ? dimensions.source_width : width};
 }
 
 Dimensions of_expert(const Dimensions& dimensions) {
@@ -90,8 +91,8 @@ Dimensions of_expert(const Dimensions& dimensions) {
 
 LayerNumbers layer_numbers(const Dimensions& dimensions, std::int64_t layer) {
   if (dimensions.mixers != nullptr) {
-    return {.layer = layer,
-            .group = dimensions.mixers->layers[static_cast<std::size_t>(layer)].weights_of};
+    const LayerMixer& own = dimensions.mixers->layers[static_cast<std::size_t>(layer)];
+    return {.layer = layer, .group = own.weights_of, .inner = own.use};
   }
   if (dimensions.places != nullptr) {
     return (*dimensions.places)[static_cast<std::size_t>(layer)];

@@ -27,10 +27,11 @@ struct Dimensions {
   std::int64_t layer_groups = 0;  // groups that share weights; 0: every layer has its own weights
   std::int64_t layers_per_group = 1;
   HeadShape heads;
-  std::int64_t width = 0;          // D (hidden_size)
-  std::int64_t mlp_width = 0;      // F (intermediate_size); 0 if no MLP is described
-  std::int64_t experts = 0;        // per MoE layer; 0: no layer has experts
-  std::int64_t expert_width = 0;   // F of one expert
+  std::int64_t width = 0;         // D (hidden_size)
+  std::int64_t source_width = 0;  // of the vectors that W_K and W_V of a cross-attention read; 0: D
+  std::int64_t mlp_width = 0;     // F (intermediate_size); 0 if no MLP is described
+  std::int64_t experts = 0;       // per MoE layer; 0: no layer has experts
+  std::int64_t expert_width = 0;  // F of one expert
   std::int64_t expert_inputs = 0;  // dimension that an expert reads and writes; D unless it reads a
                                    // projection
   std::int64_t shared_width = 0;   // F of the shared experts together; 0: there are none
@@ -43,6 +44,10 @@ struct Dimensions {
                                                             // null: there are no stages
   std::shared_ptr<const MixerSizes> mixers;  // null: every layer has attention and no other mixer
 
+  /// The size of the vectors that W_K and W_V read.
+  std::int64_t key_inputs() const {
+    return source_width > 0 ? source_width : attention_streams * width;
+  }
   bool attends(std::int64_t layer) const {
     return mixers == nullptr || mixers->layers[static_cast<std::size_t>(layer)].attends;
   }
@@ -50,10 +55,15 @@ struct Dimensions {
   bool mixes(std::int64_t layer) const {
     return mixers != nullptr && mixers->layers[static_cast<std::size_t>(layer)].mixes();
   }
-  /// False for a layer that consists of attention or a mixer only.
+  /// Whether texts skip the layer, because it only attends to images.
+  bool skips(std::int64_t layer) const {
+    return mixers != nullptr && mixers->layers[static_cast<std::size_t>(layer)].skipped;
+  }
+  /// False for a layer that consists of attention or a mixer only, or that texts skip.
   bool has_mlp(std::int64_t layer) const {
     return mixers == nullptr ||
-           mixers->layers[static_cast<std::size_t>(layer)].after != AfterMixer::nothing;
+           (mixers->layers[static_cast<std::size_t>(layer)].after != AfterMixer::nothing &&
+            !skips(layer));
   }
   /// Layers with attention, ascending.
   std::vector<std::int64_t> attention_layers() const;

@@ -38,7 +38,9 @@ struct NormRule {
   std::string attention_output = {};   // of the attention output, before it is added to the
                                        // residual stream
   std::string attention_sum = {};      // of the residual stream after the addition
+  std::string attention_heads = {};    // of all head outputs together, before W_O (BitNet)
   std::string mlp_input = {};
+  std::string mlp_hidden = {};  // of the input of W_down (BitNet)
   std::string mlp_output = {};
   std::string mlp_sum = {};
   std::string last = {};  // the final norm, after the last layer
@@ -76,6 +78,10 @@ struct MultiplierRule {
   ConfigNumber logits_divisor = {};
   ConfigKey logits_width = {};              // logits are divided by hidden size / this (MiniCPM)
   ConfigFlag logits_by_root = {"", false};  // logits are divided by √D (T5)
+  // Factors of the residual stream before attention, mixer or MLP output is added, and of the MLP
+  // output (MiniMax):
+  ConfigNumber attention_stream = {"", 1}, mixer_stream = {"", 1}, mlp_stream = {"", 1};
+  ConfigNumber mlp_output = {"", 1};
   // Falcon-H1:
   ConfigNumber attention_input = {"", 1}, keys = {"", 1}, attention_output = {"", 1};
   std::string gate_and_mlp = {};  // a list: the factor of the gate before its activation, and of
@@ -110,7 +116,9 @@ struct EmbeddingRule {
   std::vector<std::string> added = {};   // more tables, (rows, D); row 0 of each is added: tasks in
                                          // ERNIE, zero boxes in LayoutLM
   ConfigFlag has_added = {"", true};
-  std::string norm = {};  // norm of the sum; named as in NormRule
+  std::vector<std::string> joined = {};  // more tables; row 0 of each. Side by side they have D
+                                         // columns, and are added (zero boxes in LayoutLMv3)
+  std::string norm = {};                 // norm of the sum; named as in NormRule
   ConfigFlag has_norm = {"", true};
   std::string projection = {};  // E → D: of the norm's output, or of the token embeddings if
                                 // projects_tokens
@@ -250,22 +258,42 @@ struct ConfigList {
 struct AudioRule {
   bool of_waves = true;  // raw samples, one at a time; false: spectrograms with `features` values
                          // per frame
-  ConfigKey features = {};              // number of features
-  ConfigList widths, kernels, strides;  // sizes of the convolutions
-  std::int64_t padding = 0;             // zeros before and after
-  std::string place;                    // name of the n-th convolution: `{number}`, with its weight
-                                        // and bias
-  std::int64_t first_number = 0;        // the first `{number}`
-  std::string norm = {};                // the norm after it, by this name
-  std::string norm_key = {};            // "group": only the first, per channel; "layer": all
-  std::string projection_norm = {};     // norm of the last convolution's output
+  ConfigKey features = {};                       // number of features
+  bool frames_first = false;                     // spectrograms are (frames, features)
+  ConfigList widths, kernels, strides;           // sizes of the convolutions
+  std::vector<std::int64_t> width_factors = {};  // without `widths`: multiples of D; empty: 1
+  std::int64_t padding = 0;                      // zeros before and after
+  std::string place;                 // name of the n-th convolution: `{number}`, with its weight
+                                     // and bias
+  std::int64_t first_number = 0;     // the first `{number}`
+  std::string norm = {};             // the norm after it, by this name
+  std::string norm_key = {};         // "group": only the first, per channel; "layer": all
+  std::string norm_of_first = {};    // instead: the norm of the first convolution's activations,
+                                     // over all channels and frames
+  std::string projection_norm = {};  // norm of the last convolution's output
   ConfigFlag has_projection_norm = {"", true};
   std::string projection = {};  // to D; empty: the last convolution outputs D
   /// A wide grouped convolution whose output is added as a positional encoding.
   std::string position_convolution = {};
   ConfigKey position_convolution_kernel = {}, position_convolution_groups = {};
-  ConfigFlag position_convolution_batch_norm = {"", false};  // unsupported if true
+  std::vector<ConfigFlag> unsupported = {};  // flags that must not be true
   std::string activation_key = {}, activation = "gelu";
+  std::string first_activation = {};  // after the first convolution; empty: `activation`
+};
+
+/// Conformer: a layer adds an MLP before its attention, and a convolution module between its
+/// attention and its second MLP. Both MLP outputs are multiplied by `mlp_factor`. The module
+/// computes project(activation(inner_norm(taps * glu(expand(norm(x)))))), where the convolution `*`
+/// mixes the last `kernel` rows of each channel. Norms are named as in NormRule, all tensors by
+/// patterns under the prefix. Source: arXiv 2005.08100; transformers, modeling_wav2vec2_bert.py.
+struct ConformerRule {
+  std::string first_norm, first_up, first_down;
+  double mlp_factor = 0.5;
+  std::string norm, inner_norm;
+  std::string expand;   // (2 D, D, 1)
+  std::string taps;     // (D, 1, kernel)
+  std::string project;  // (D, D, 1)
+  ConfigKey kernel;     // rows
 };
 
 // Inputs that every layer of Gemma 4 gets for each token, in addition to the residual stream.

@@ -91,14 +91,15 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
   add("position_embedding", embedding.positions);
   add("token_type_embedding", embedding.types);
   for (const std::string& table : embedding.added) add("added_embedding", table);
+  for (const std::string& table : embedding.joined) add("added_embedding", table);
   add_linear("embedding_projection", embedding.projection);
   add_linear("embedding_projection", embedding.last_projection);
   add("norm", embedding.norm, ".*");
   if (architecture.norm) {
     const NormRule& norm = *architecture.norm;
     for (const std::string& tensor :
-         {norm.attention_input, norm.attention_output, norm.attention_sum, norm.mlp_input,
-          norm.mlp_output, norm.mlp_sum, norm.last}) {
+         {norm.attention_input, norm.attention_heads, norm.attention_output, norm.attention_sum,
+          norm.mlp_input, norm.mlp_hidden, norm.mlp_output, norm.mlp_sum, norm.last}) {
       add("norm", tensor, ".*");
     }
     add("q.norm", norm.query, ".*");
@@ -108,6 +109,8 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
     for (const std::string& bias : architecture.experts->choice_bias) add("choice_bias", bias);
     add("shared_weight", architecture.experts->shared_weight);
     add("expert_factors", architecture.experts->expert_factors);
+    add_linear("expert.latent", architecture.experts->latent_down);
+    add_linear("expert.latent", architecture.experts->latent_up);
     if (const auto& norms = architecture.experts->norms) {
       for (const std::string& norm : {norms->input, norms->output, norms->shared_output}) {
         add("norm", norm, ".*");
@@ -128,7 +131,16 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
   const ScoreRule& scores = architecture.scores;
   add("sinks", scores.sinks);
   if (scores.buckets) add("position_bias", scores.buckets->table);
+  if (scores.buckets && scores.buckets->gate) {
+    add_linear("position_bias", scores.buckets->gate->linear);
+    add("position_bias", scores.buckets->gate->factors);
+  }
   if (scores.grid) add("position_bias", scores.grid->table);
+  if (scores.relative) {
+    add("position_projection", scores.relative->projection);
+    add("position_bias", scores.relative->position_bias);
+  }
+  if (scores.distances) add("distance_embedding", scores.distances->table);
   if (scores.disentangled) {
     const DisentangledRule& rule = *scores.disentangled;
     add("distance_embedding", rule.table);
@@ -160,6 +172,17 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
     add("laurel", architecture.laurel->right);
     add("laurel", architecture.laurel->norm, ".*");
   }
+  if (architecture.conformer) {
+    const ConformerRule& rule = *architecture.conformer;
+    for (const std::string& norm : {rule.first_norm, rule.norm, rule.inner_norm}) {
+      add("norm", norm, ".*");
+    }
+    add_linear("first_mlp", rule.first_up);
+    add_linear("first_mlp", rule.first_down);
+    for (const std::string& tensor : {rule.expand, rule.taps, rule.project}) {
+      add("convolution", tensor);
+    }
+  }
   add_optional("layer_factor", architecture.multipliers.layer_output);
   add("branch_factors", architecture.multipliers.attention);
   add("branch_factors", architecture.multipliers.mlp);
@@ -172,6 +195,7 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
   if (architecture.audio) {
     add_linear("feature_projection", architecture.audio->projection);
     add("norm", architecture.audio->projection_norm, ".*");
+    add("norm", architecture.audio->norm_of_first, ".*");
   }
   if (architecture.mla) {
     add("q_a.norm", architecture.mla->query_norm, ".*");
@@ -192,6 +216,13 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
     if (rule.rg_lru) add("mixer", rule.rg_lru->place, ".*");
     if (rule.mamba) add("mixer", rule.mamba->place, ".*");
     if (rule.mamba2) add("mixer", rule.mamba2->place, ".*");
+    if (rule.lightning) add("mixer", rule.lightning->place, ".*");
+    if (rule.block) {
+      add("mixer", rule.block->mixer_place, ".*");
+      add("block.projection", rule.block->projection);
+      add("norm", rule.block->mixer_norm, ".*");
+      add("norm", rule.block->other_norm, ".*");
+    }
   }
   if (architecture.daisy) {
     add("scalars", architecture.daisy->scalars);
@@ -205,6 +236,10 @@ RoleOfTensor other_role(const Model& model, const std::vector<TensorRule>& sites
                         const std::string& name) {
   const Architecture& architecture = model.spec().architecture;
   if (matches_any(architecture.buffers, name)) return {"buffer", std::nullopt};
+  const std::string& projection = architecture.source_projection;
+  if (!projection.empty() && name.starts_with(projection + ".")) {
+    return {"source_projection", std::nullopt};
+  }
   if (std::string role = role_in_head(architecture, name); !role.empty()) {
     return {std::move(role), std::nullopt};
   }

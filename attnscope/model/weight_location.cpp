@@ -59,6 +59,25 @@ Shape expected_shape(const WeightRule& rule, Storage storage, std::int64_t outpu
   return shape;
 }
 
+/// Joins the last two axes (H, d) of a tensor, see WeightRule::splits_heads. Returns the tensor
+/// itself if they are others, or not contiguous.
+TensorView with_heads_joined(const TensorView& tensor, const HeadShape& heads, Role role) {
+  const std::size_t axes = tensor.shape.size();
+  const std::int64_t size = heads.inner_dim(role);
+  const bool split = axes >= 2 && tensor.shape[axes - 2] == heads.count(role) &&
+                     tensor.shape[axes - 1] == size &&
+                     tensor.stride(axes - 2) == size * tensor.stride(axes - 1);
+  if (!split) return tensor;
+  TensorView joined = tensor;
+  joined.strides.clear();
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    if (axis + 2 != axes) joined.strides.push_back(tensor.stride(axis));
+  }
+  joined.shape.pop_back();
+  joined.shape.back() *= size;
+  return joined;
+}
+
 /// Trailing axes of size 1 are ignored: Conv1d stores (outputs, inputs, 1).
 bool shape_fits(const Shape& found, const Shape& expected) {
   if (found.size() < expected.size()) return false;
@@ -139,7 +158,11 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
     expected.erase(expected.begin());
     expected.front() *= dimensions().experts;
   }
-  const Shape& found = tensor->view.shape;
+  const auto stored = [&](const TensorView& view) {
+    return rule.splits_heads ? with_heads_joined(view, sizes.heads, rule.role) : view;
+  };
+  const TensorView view = stored(tensor->view);
+  const Shape& found = view.shape;
   if (!shape_fits(found, expected) || (rule.index && !concatenated && *rule.index >= found[0])) {
     std::string problem = "shape " + shape_text(found) + ", expected " + expected_text(expected) +
                           " (from " + spec_.source + ")";
@@ -162,10 +185,9 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
   const std::size_t axes = expected.size();
   const std::size_t output_axis = axes - (storage == Storage::out_by_in ? 2 : 1);
   const std::size_t input_axis = axes - (storage == Storage::out_by_in ? 1 : 2);
-  const std::int64_t output_stride = tensor->view.stride(output_axis);
+  const std::int64_t output_stride = view.stride(output_axis);
   const std::int64_t step_of_index = concatenated ? expected.front() / dimensions().experts : 1;
-  const std::int64_t stack_offset =
-      rule.index ? *rule.index * step_of_index * tensor->view.stride(0) : 0;
+  const std::int64_t stack_offset = rule.index ? *rule.index * step_of_index * view.stride(0) : 0;
 
   Weight weight{.tensor = tensor,
                 .matrix = {.tensor = tensor->view,
@@ -173,12 +195,12 @@ Weight Model::locate(const WeightRule& rule, std::int64_t layer, const Dimension
                            .cols = inputs,
                            .first = stack_offset + slice.first * output_stride,
                            .row_stride = slice.row_step * output_stride,
-                           .col_stride = tensor->view.stride(input_axis),
+                           .col_stride = view.stride(input_axis),
                            .block_rows = slice.block,
                            .block_stride = slice.block_step * output_stride}};
   weight.bias = find_bias(rule, tensor_name, layer);
   if (weight.bias == nullptr) return weight;
-  const TensorView& bias = weight.bias->view;
+  const TensorView bias = stored(weight.bias->view);
   Shape bias_shape = {rule.own_bias ? weight.matrix.rows : slice.total};
   if (rule.index) bias_shape.insert(bias_shape.begin(), found[0]);
   if (bias.shape != bias_shape) {

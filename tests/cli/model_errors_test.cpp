@@ -139,8 +139,9 @@ TEST_F(BrokenModels, SuggestsAKnownArchitecture) {
 }
 
 TEST_F(BrokenModels, StatesWhyAnArchitectureIsNotSupported) {
-  for (const auto& [type, reason] :
-       {std::pair{"xlnet", "two streams"}, {"nezha", "relative positions"}, {"mllama", "images"}}) {
+  for (const auto& [type, reason] : {std::pair{"diffllama", "two softmaxes"},
+                                     {"nezha", "relative positions"},
+                                     {"doge", "mask"}}) {
     with_config(type, json{{"model_type", type}}.dump());
     expect_refusal({"info", path(type)}, kUnsupported,
                    {"'" + std::string(type) + "' is not known: ", reason, "; known: albert"});

@@ -86,7 +86,9 @@ TEST_P(AudioGolden, EqualsTransformers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, AudioGolden,
-                         testing::Values("wav2vec2", "wav2vec2-stable", "hubert", "whisper"),
+                         testing::Values("wav2vec2", "wav2vec2-stable", "hubert", "whisper",
+                                         "wavlm", "wavlm-stable", "wav2vec2-bert",
+                                         "wav2vec2-bert-plain"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& letter : name) letter = letter == '-' ? '_' : letter;

@@ -253,12 +253,12 @@ TEST(Model, AnAdapterNamesItsBaseModel) {
                       "for an unnamed base model");
 }
 
-// "mllama" is similar to "llama", but is a different architecture.
+// "llava" is similar to "llama", but is a different architecture.
 TEST(Model, NamesMultimodalModels) {
   const TempFolder folder;
-  const json changes = {{"model_type", "mllama"},
-                        {"architectures", {"MllamaForConditionalGeneration"}},
-                        {"text_config", {{"model_type", "mllama_text_model"}}}};
+  const json changes = {{"model_type", "llava"},
+                        {"architectures", {"LlavaForConditionalGeneration"}},
+                        {"text_config", {{"model_type", "vicuna"}}}};
   try {
     Model::open(changed_copy(folder, "gpt2", changes));
     FAIL() << "no error";
@@ -266,9 +266,8 @@ TEST(Model, NamesMultimodalModels) {
     const std::string said = error.what();
     EXPECT_EQ(error.kind(), ErrorKind::unsupported);
     EXPECT_EQ(said.find("did you mean"), std::string::npos) << said;
-    for (const char* part :
-         {"'mllama' is not known", "multimodal", "its language model is 'mllama_text_model'",
-          "describe unknown architectures with layout FILE.json"}) {
+    for (const char* part : {"'llava' is not known", "multimodal", "its language model is 'vicuna'",
+                             "describe unknown architectures with layout FILE.json"}) {
       EXPECT_NE(said.find(part), std::string::npos) << said;
     }
   }

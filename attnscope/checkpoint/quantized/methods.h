@@ -20,6 +20,9 @@ void compose_awq(WeightParts& parts);
 // int8_vectorwise_dequant.
 void compose_bitsandbytes(WeightParts& parts);
 
+// Source: huggingface/transformers, integrations/bitnet.py, unpack_weights.
+void compose_bitnet(WeightParts& parts);
+
 // Source: vllm-project/compressed-tensors, compressors/.
 void compose_compressed_tensors(WeightParts& parts);
 

@@ -17,6 +17,7 @@ struct Method {
 
 constexpr Method kMethods[] = {
     {"awq", compose_awq},
+    {"bitnet", compose_bitnet},
     {"bitsandbytes", compose_bitsandbytes, /*is_evident=*/true},
     {"compressed-tensors", compose_compressed_tensors},
     {"fbgemm_fp8", compose_fp8},

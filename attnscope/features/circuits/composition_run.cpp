@@ -272,6 +272,13 @@ void run_composition(std::span<const Model> models, const CircuitsRequest& reque
                   {.parameter = "composition",
                    .problem = model.name() + " does not have all of q, k, v and o"});
     }
+    if (model.dimensions().key_inputs() != model.dimensions().width) {
+      throw Error(ErrorKind::unsupported,
+                  {.parameter = "composition",
+                   .problem = verbatim(model.name()) +
+                              ": its keys and values read vectors of another size than its queries",
+                   .hint = "select another stack with {stack}"});
+    }
     check_variant(model, variant);
     if (model.norms_queries()) sink.add_note(query_norm_note(model));
     if (model.stack() == "cross") {

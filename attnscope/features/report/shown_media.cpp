@@ -67,6 +67,20 @@ double seconds_of(const MediaInput& audio) {
          (is_wave(audio) ? kSamplesPerSecond : kFramesPerSecond);
 }
 
+/// Converts (frames, features) to (features, frames). Each frame holds two of 10 ms, if the number
+/// of features is even.
+MediaInput features_of_frames(const MediaInput& audio) {
+  const std::int64_t together = audio.shape[1] % 2 == 0 ? 2 : 1;
+  const std::int64_t features = audio.shape[1] / together, frames = audio.shape[0] * together;
+  MediaInput out{.shape = {features, frames}, .values = {}};
+  for (std::int64_t feature = 0; feature < features; ++feature) {
+    for (std::int64_t frame = 0; frame < frames; ++frame) {
+      out.values.push_back(audio.values[static_cast<std::size_t>(frame * features + feature)]);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 ShownImage shown_image(const MediaInput& image, const PatchGrid& grid, std::int64_t patch,
@@ -100,7 +114,12 @@ ShownImage shown_image(const MediaInput& image, const PatchGrid& grid, std::int6
 
 ShownText shown_frames(const MediaInput& audio, std::int64_t rows) {
   ShownText shown;
+  const bool is_image = audio.shape.size() == 3;
   for (std::int64_t row = 0; row < rows; ++row) {
+    if (is_image) {
+      shown.ids.push_back(row);
+      continue;
+    }
     const double begins = seconds_of(audio) * static_cast<double>(row) / static_cast<double>(rows);
     shown.ids.push_back(row);
     shown.texts.push_back(fmt::format("{:.2f} s", begins));
@@ -134,8 +153,10 @@ ShownAudio shown_audio(const MediaInput& audio, std::int64_t rows) {
 void add_media_input(const Model& model, const MediaInput& media_input, ReportFile& file) {
   const std::optional<PatchSpec>& patches = model.spec().stream.patches;
   if (!patches) {
+    const bool frames_first = model.spec().stream.audio->frames_first;
     return file.add_audio(model.name(),
-                          shown_audio(media_input, rows_of_audio(model, media_input)));
+                          shown_audio(frames_first ? features_of_frames(media_input) : media_input,
+                                      rows_of_audio(model, media_input)));
   }
   std::optional<ImagePreparation> preparation;
   try {

@@ -22,7 +22,7 @@ ShownImage shown_image(const MediaInput& image, const PatchGrid& grid, std::int6
 ShownAudio shown_audio(const MediaInput& audio, std::int64_t rows);
 
 /// The rows of such audio as the source of a decoder: their indices and start times, such as "0.02
-/// s".
+/// s". For an image, only the indices.
 ShownText shown_frames(const MediaInput& audio, std::int64_t rows);
 
 /// Adds the image or audio that the attention maps refer to. Throws as the readers of preparations

@@ -276,7 +276,7 @@ std::vector<Outcome> product_spectra(const WorkItem& item, const Model& model,
     }
   }
   const Dimensions& dimensions = model.dimensions();
-  const auto stream = std::pair(dimensions.width, dimensions.width);
+  const auto stream = canonical_shape(dimensions, circuit);
   auto outcomes =
       product_spectra_of(ids, factors, of_parts ? mla_product_shape(dimensions, circuit) : stream,
                          resolution_of(model, *item.layer, circuit), wanted, compute);

@@ -45,6 +45,7 @@ class Reader : public TensorReader {
       out.layers.push_back(layers.read(layer));
       if (across) out.layers.back().cross = across->read_cross(layer);
     }
+    if (cross != nullptr) out.source_projection = read_source_projection(*cross);
     out.last_norm = norm(spec_.stream.last_norm, 0, spec_.dimensions.width);
     if (spec_.labels) {
       out.no_head = "its head predicts labels, not tokens";
@@ -95,12 +96,33 @@ class Reader : public TensorReader {
       const RowTable& table = out.added.emplace_back(table_under_prefix(name, sum_width));
       if (table.rows == 0) refuse("'" + table.tensor->name + "' has no rows", std::nullopt);
     }
+    read_joined(rule, sum_width, out);
     const std::int64_t normed = rule.norms_projected && stream.has_projection ? width : sum_width;
     out.embedding_norm = norm(stream.embedding_norm, 0, normed);
     if (!stream.has_projection) return;
     out.projection = linear(model_.prefix() + rule.projection, width, own_width);
     if (!rule.last_projection.empty()) {
       out.last_projection = linear(model_.prefix() + rule.last_projection, own_width, width);
+    }
+  }
+
+  /// Reads tables that are added side by side.
+  void read_joined(const EmbeddingRule& rule, std::int64_t width, ForwardWeights& out) const {
+    std::int64_t columns = 0;
+    for (const std::string& name : rule.joined) {
+      const std::string full = model_.prefix() + name;
+      const Shape& shape = need(model_.find(full)).view.shape;
+      if (shape.size() != 2 || shape[0] == 0 || shape[1] > width - columns) {
+        refuse("'" + full + "' does not fit among the " + std::to_string(width) + " columns",
+               std::nullopt);
+      }
+      out.joined.push_back(table(full, shape[1]));
+      columns += shape[1];
+    }
+    if (columns != width && !rule.joined.empty()) {
+      refuse("the tables from '" + rule.joined.front() + "' to '" + rule.joined.back() + "' have " +
+                 std::to_string(columns) + " columns, expected " + std::to_string(width),
+             std::nullopt);
     }
   }
 
@@ -117,6 +139,13 @@ class Reader : public TensorReader {
       out.streams.push_back(read(altup.projection, number));
       out.last_streams.push_back(read(altup.last_projection, number));
     }
+  }
+
+  SharedLinear read_source_projection(const Model& cross) const {
+    const std::string& name = cross.spec().architecture.source_projection;
+    const Model* encoder = model_.sibling("encoder");
+    if (name.empty() || encoder == nullptr) return nullptr;
+    return linear(name + ".weight", spec_.dimensions.width, encoder->dimensions().width);
   }
 
   /// If both are tied and only the LM head is stored, it serves as the embedding.

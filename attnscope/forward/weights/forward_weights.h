@@ -93,6 +93,7 @@ struct ExpertWeights {
   SharedLinear shared_gate, shared_up, shared_down;  // null: there are no shared experts
   SharedLinear shared_weight;                        // null: weight 1
   std::vector<float> factors;                        // factor of each expert's weight; empty: 1
+  SharedLinear latent_down, latent_up;               // null: experts read D dimensions
   OptionalNorm router_norm, input_norm, output_norm, shared_norm;  // see ExpertNorms
 };
 
@@ -132,17 +133,48 @@ struct CrossWeights {
   float scale = 1;
 };
 
+/// A product of two matrices that is added to a projection.
+struct AdapterWeights {
+  SharedLinear down, up;
+};
+
+/// See SharedBlockRule.
+struct SharedBlockWeights {
+  SharedLinear projection;
+  NormWeights mixer_norm;
+  std::vector<AdapterWeights> qkv;  // of W_Q, W_K and W_V; empty: none
+  SharedLinear mlp_down;            // (r, D)
+  SharedLinear gate_up, up_up;      // (F, r)
+};
+
+/// See BucketGate.
+struct BucketGateWeights {
+  Matrix<float> rows;          // (2, d): sums of the rows for a and for b
+  std::vector<float> bias;     // (2,)
+  std::vector<float> factors;  // (H,)
+};
+
+/// See ConformerRule.
+struct ConformerWeights {
+  OptionalNorm first_norm, norm, inner_norm;
+  SharedLinear first_up, first_down;  // (F, D), (D, F)
+  SharedLinear expand, project;       // (2 D, D), (D, D)
+  Matrix<float> taps;                 // (D, kernel)
+};
+
 struct MixerWeights;  // mixer_weights.h
 
 struct LayerWeights {
   OptionalNorm attention_input, attention_output, attention_sum;
   OptionalNorm mlp_input, mlp_output, mlp_sum;
+  OptionalNorm attention_heads, mlp_hidden;
   OptionalNorm query_norm, key_norm, value_norm;
   /// Rows of Q, K and V: (H d + G d + G d_v, D), or of Q only. Null with MLA.
   SharedLinear qkv;
   std::optional<MlaWeights> mla;
   std::optional<IndexerWeights> indexer;
   std::shared_ptr<const MixerWeights> mixer;  // null: none
+  std::optional<SharedBlockWeights> block;    // attention and MLP feed the mixer
   SharedLinear attention_gate;                // null: no gate
   std::optional<CrossWeights> cross;          // empty: the model has no encoder
   SharedLinear output;                        // of the attention; null: no attention
@@ -154,13 +186,18 @@ struct LayerWeights {
   std::optional<PerLayerInputWeights> own_input;
   std::optional<AltUpWeights> altup;
   std::optional<LaurelWeights> laurel;
+  std::optional<ConformerWeights> conformer;
   float output_factor = 1;
   std::vector<float> attention_factors, mlp_factors;  // (D,), factors of their outputs; empty: 1
   std::vector<float> sinks;                           // (H,); empty: none
   std::vector<float> bucket_table;                    // (buckets, H), row-major; empty: none
+  std::optional<BucketGateWeights> bucket_gate;
+  Matrix<float> distance_table;  // of DistanceBias; empty: none
   std::vector<float> grid_table;                      // of GridBias, row-major; empty: none
   std::shared_ptr<const Matrix<float>> distances;     // of relative positions, (2 span, D)
   SharedLinear distance_query, distance_key;          // null: projections of tokens are shared
+  SharedLinear relative_key;                          // of RelativeWaveRule, (H d, D); null: none
+  std::vector<float> relative_bias;  // its position_bias minus its content_bias, (H d,)
 };
 
 /// Weights of the patch embedding.
@@ -225,10 +262,12 @@ struct ForwardWeights {
   const Checkpoint* checkpoint = nullptr;
   RowTable tokens, positions, types;
   std::vector<RowTable> added;          // row 0 of each is added
+  std::vector<RowTable> joined;         // row 0 of all, side by side, is added
   std::optional<PatchWeights> patches;  // replaces tokens
   std::optional<AudioWeights> audio;    // replaces tokens
   OptionalNorm embedding_norm;
   SharedLinear projection, last_projection;
+  SharedLinear source_projection;  // of the encoder output; null: none
   /// Projections of the streams after the first, before and after all layers; empty: one stream.
   std::vector<SharedLinear> streams, last_streams;
   std::vector<LayerWeights> layers;

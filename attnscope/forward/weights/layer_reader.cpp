@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "attnscope/forward/conformer.h"
 #include "attnscope/model/head_tensors.h"
 #include "attnscope/model/tensor_names.h"
 
@@ -101,6 +102,11 @@ ExpertWeights LayerReader::read_experts_of(std::int64_t layer, const ExpertSpec&
     out.factors = values(need(model_.find(name, Shape{dimensions.experts}), layer));
   }
   if (spec.norms) read_expert_norms(layer, *spec.norms, out);
+  if (!spec.latent_down.empty()) {
+    const std::int64_t inputs = dimensions.expert_inputs;
+    out.latent_down = linear(name_in(layer, spec.latent_down), inputs, dimensions.width);
+    out.latent_up = linear(name_in(layer, spec.latent_up), dimensions.width, inputs);
+  }
   if (dimensions.shared_width == 0) return out;
   if (model_.describes(Role::shared_gate)) out.shared_gate = one(Role::shared_gate);
   out.shared_up = one(Role::shared_up);
@@ -201,12 +207,17 @@ LayerWeights LayerReader::read(std::int64_t layer) {
   const auto own = [&](const std::optional<NormSpec>& of) {
     return norm(of, layer, spec_.dimensions.width);
   };
-  LayerWeights out{.attention_input = own(spec.attention_input),
+  const Dimensions& dimensions = spec_.dimensions_of(layer);
+  const std::int64_t streams = spec.block ? dimensions.attention_streams : 1;
+  LayerWeights out{.attention_input = norm(spec.attention_input, layer, streams * dimensions.width),
                    .attention_output = own(spec.attention_output),
                    .attention_sum = own(spec.attention_sum),
                    .mlp_input = own(spec.mlp_input),
                    .mlp_output = own(spec.mlp_output),
-                   .mlp_sum = own(spec.mlp_sum)};
+                   .mlp_sum = own(spec.mlp_sum),
+                   .attention_heads =
+                       norm(spec.attention_heads, layer, dimensions.heads.total_dim(Role::output)),
+                   .mlp_hidden = norm(spec.mlp_hidden, layer, dimensions.mlp_width)};
   read_mixing(layer, out);
   const auto one = [&](Role role) { return projections(layer, std::span(&role, 1)); };
   if (spec.experts) {
@@ -234,6 +245,8 @@ LayerWeights LayerReader::read(std::int64_t layer) {
                            .of_embedding = scalar(spec.input->of_embedding)};
   }
   if (spec.own_input) out.own_input = read_own_input(*spec.own_input, layer);
+  if (spec.block) out.block = read_block(*spec.block, layer);
+  if (spec.conformer) out.conformer = read_conformer(*this, *spec.conformer, layer);
   if (spec.laurel) out.laurel = read_laurel(*spec.laurel, layer);
   if (spec_.stream.altup) out.altup = read_altup(*spec_.stream.altup, layer);
   out.output_factor = output_factor(layer, spec.output_factor);
@@ -290,6 +303,40 @@ AltUpWeights LayerReader::read_altup(const AltUpSpec& spec, std::int64_t layer) 
       .correct = linear(place + ".correction_coefs.weight", streams, streams)};
   for (float& gain : out.router_norm.gain) gain /= static_cast<float>(width);
   if (spec.scaled) out.active_scale = factors(layer, spec.place + ".correct_output_scale", 1);
+  return out;
+}
+
+SharedBlockWeights LayerReader::read_block(const SharedBlockSpec& spec, std::int64_t layer) const {
+  const Dimensions& dimensions = spec_.dimensions;
+  const std::int64_t width = dimensions.width, rank = spec.adapter_rank;
+  const auto adapter = [&](const std::string& pattern, Role role) {
+    const auto [outputs, inputs] = canonical_shape(dimensions, role);
+    const std::string name = name_in(layer, pattern);
+    return AdapterWeights{.down = linear(name + ".0.weight", rank, inputs),
+                          .up = linear(name + ".1.weight", outputs, rank)};
+  };
+  SharedBlockWeights out{
+      .projection = linear(name_in(layer, spec.projection), width, width),
+      .mixer_norm = norm_of_shape(spec.mixer_norm, layer, {width}),
+      .qkv = {},
+      .mlp_down = linear(name_in(layer, spec.mlp_adapter) + ".0.weight", rank, width),
+      .gate_up = nullptr,
+      .up_up = nullptr};
+  if (!spec.query_adapter.empty()) {
+    out.qkv = {adapter(spec.query_adapter, Role::query), adapter(spec.key_adapter, Role::key),
+               adapter(spec.value_adapter, Role::value)};
+  }
+  const std::int64_t half = dimensions.mlp_width;
+  const std::string name = name_in(layer, spec.mlp_adapter) + ".1.weight";
+  const CheckpointTensor& both = need(model_.find(name, Shape{2 * half, rank}), layer);
+  const auto rows = [&](std::int64_t first) {
+    TensorMatrix part = whole_matrix(both.view);
+    part.first = part.row_start(first);
+    part.rows = part.block_rows = half;
+    return make_linear({std::move(part)}, {}, /*copied=*/false);
+  };
+  out.gate_up = rows(0);
+  out.up_up = rows(half);
   return out;
 }
 

@@ -50,6 +50,7 @@ class LayerReader : TensorReader {
   void read_expert_norms(std::int64_t layer, const ExpertNorms& norms, ExpertWeights& out) const;
   PerLayerInputWeights read_own_input(const PerLayerInputSpec& spec, std::int64_t layer) const;
   AltUpWeights read_altup(const AltUpSpec& spec, std::int64_t layer) const;
+  SharedBlockWeights read_block(const SharedBlockSpec& spec, std::int64_t layer) const;
   LaurelWeights read_laurel(const LaurelSpec& spec, std::int64_t layer) const;
   float output_factor(std::int64_t layer, const std::string& pattern) const;
   /// Returns (D,): the tensor, if there is a pattern, times `factor`. Nothing if all are 1.

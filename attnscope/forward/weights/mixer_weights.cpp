@@ -289,6 +289,29 @@ Mamba2Weights MixerReader::read_mamba2(std::int64_t layer, const Mamba2Spec& spe
   return out;
 }
 
+LightningWeights MixerReader::read_lightning(std::int64_t layer, const LightningSpec& spec) const {
+  constexpr double kEpsilon = 1e-6, kSmall = 1e-5;
+  const std::int64_t channels = spec.channels(), width = spec_.dimensions.width;
+  const NormSpec norm{.kind = NormKind::rms, .epsilon = kEpsilon, .tensor = spec.place + ".norm"};
+  const TensorView& view = matrix(layer, spec.place + ".qkv_proj.weight", 3 * channels, width).view;
+  std::vector<TensorMatrix> parts;
+  add_runs(parts, view, spec.heads, {spec.head_dim, spec.head_dim, spec.head_dim});
+  LightningWeights out{.spec = spec,
+                       .input = stacked(parts, {}),
+                       .gate = whole(layer, spec.place + ".output_gate.weight", channels, width,
+                                     /*biased=*/false),
+                       .decays = {},
+                       .norm = norm_of_shape(norm, layer, {channels})};
+  const double last = static_cast<double>(spec_.dimensions.layers - 1) + kSmall;
+  const double of_layer = 1 - static_cast<double>(layer) / last + kSmall;
+  for (std::int64_t head = 1; head <= spec.heads; ++head) {
+    const double rate =
+        std::exp2(-8.0 * static_cast<double>(head) / static_cast<double>(spec.heads));
+    out.decays.push_back(static_cast<float>(std::exp(-rate * of_layer)));
+  }
+  return out;
+}
+
 std::shared_ptr<const MixerWeights> MixerReader::read(std::int64_t layer,
                                                       const MixerSpec& spec) const {
   const std::int64_t width = spec_.dimensions.width;
@@ -314,6 +337,10 @@ std::shared_ptr<const MixerWeights> MixerReader::read(std::int64_t layer,
     out.mamba2 = read_mamba2(layer, *spec.mamba2);
     out.output = whole(layer, spec.mamba2->place + ".out_proj.weight", width,
                        spec.mamba2->channels(), spec.mamba2->output_biased);
+  } else if (spec.lightning) {
+    out.lightning = read_lightning(layer, *spec.lightning);
+    out.output = whole(layer, spec.lightning->place + ".out_proj.weight", width,
+                       spec.lightning->channels(), /*biased=*/false);
   } else {
     const ShortConvolutionSpec& own = *spec.short_convolution;
     out.short_convolution = read_short_convolution(layer, own);
@@ -346,6 +373,8 @@ std::uint64_t mixer_weights_bytes(const Model& model) {
     } else if (layer.mixer->mamba2) {
       const Mamba2Spec& own = *layer.mixer->mamba2;
       numbers += width * static_cast<std::uint64_t>(own.projected() + own.channels());
+    } else if (layer.mixer->lightning) {
+      numbers += 5 * width * static_cast<std::uint64_t>(layer.mixer->lightning->channels());
     } else {
       numbers += 4 * width * width;
     }

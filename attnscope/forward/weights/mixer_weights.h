@@ -77,6 +77,14 @@ struct Mamba2Weights {
   std::vector<float> gain;        // of the gated norm, (channels,); empty: no norm
 };
 
+struct LightningWeights {
+  LightningSpec spec;
+  SharedLinear input;         // projection to the queries, keys and values of each head
+  SharedLinear gate;          // of the output
+  std::vector<float> decays;  // one per head
+  NormWeights norm;           // norm of all head outputs
+};
+
 /// Weights of a mixer: exactly one of the kinds.
 struct MixerWeights {
   std::optional<DeltaNetWeights> delta_net;
@@ -85,6 +93,7 @@ struct MixerWeights {
   std::optional<RgLruWeights> rg_lru;
   std::optional<MambaWeights> mamba;
   std::optional<Mamba2Weights> mamba2;
+  std::optional<LightningWeights> lightning;
   SharedLinear output;  // output projection to the residual stream
   float factor = 1;     // factor of its output
 };
@@ -106,6 +115,7 @@ class MixerReader : TensorReader {
   RgLruWeights read_rg_lru(std::int64_t layer, const RgLruSpec& spec) const;
   MambaWeights read_mamba(std::int64_t layer, const MambaSpec& spec) const;
   Mamba2Weights read_mamba2(std::int64_t layer, const Mamba2Spec& spec) const;
+  LightningWeights read_lightning(std::int64_t layer, const LightningSpec& spec) const;
   std::string name_in(std::int64_t layer, const std::string& pattern) const;
   const CheckpointTensor& matrix(std::int64_t layer, const std::string& name, std::int64_t outputs,
                                  std::int64_t inputs) const;

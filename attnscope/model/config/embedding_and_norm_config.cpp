@@ -101,6 +101,8 @@ void set_norms(LayerSpec& layer, const NormRule& rule, const ConfigReader& confi
   layer.attention_input = norm(first ? rule.attention_input : "");
   layer.attention_output = norm(rule.attention_output);
   layer.attention_sum = norm(first ? rule.attention_sum : rule.attention_input);
+  layer.attention_heads = norm(rule.attention_heads);
+  layer.mlp_hidden = norm(rule.mlp_hidden);
   layer.mlp_input = norm(first ? rule.mlp_input : "");
   layer.mlp_output = norm(rule.mlp_output);
   layer.mlp_sum = norm(first ? rule.mlp_sum : rule.mlp_input);
@@ -133,12 +135,18 @@ std::string set_audio(ModelSpec& spec, const ConfigReader& config) {
   std::vector<std::int64_t> widths = list(rule.widths);
   const std::vector<std::int64_t> kernels = list(rule.kernels), strides = list(rule.strides);
   if (widths.empty()) widths.assign(kernels.size(), spec.dimensions.width);
-  if (widths.size() != kernels.size() || widths.size() != strides.size() || widths.empty()) {
+  for (std::size_t at = 0; at < rule.width_factors.size(); ++at) {
+    widths[at] *= rule.width_factors[at];
+  }
+  const bool none = rule.kernels.name.empty() && rule.kernels.fallback.empty();
+  if (widths.size() != kernels.size() || widths.size() != strides.size() ||
+      widths.empty() != none) {
     config.refuse("'" + rule.kernels.name + "', '" + rule.strides.name + "' and '" +
                   rule.widths.name + "' have different lengths");
   }
   AudioSpec& audio = spec.stream.audio.emplace();
   audio.of_waves = rule.of_waves;
+  audio.frames_first = rule.frames_first;
   audio.features = rule.of_waves ? 1 : config.required(rule.features);
   const std::string kind = config.text(rule.norm_key);
   const auto numbered = [](std::string pattern, std::int64_t number) {
@@ -155,6 +163,10 @@ std::string set_audio(ModelSpec& spec, const ConfigReader& config) {
                          .kernel = kernels[at],
                          .stride = strides[at],
                          .padding = rule.padding});
+    if (at == 0 && !rule.norm_of_first.empty()) {
+      own.norm = AudioNorm::all;
+      own.norm_name = rule.norm_of_first;
+    }
     if (rule.norm.empty()) continue;
     own.norm_name = numbered(rule.norm, number);
     if (kind == "layer") own.norm = AudioNorm::frames;
@@ -174,8 +186,8 @@ std::string set_audio(ModelSpec& spec, const ConfigReader& config) {
                     rule.position_convolution_groups.name + "'");
     }
   }
-  if (config.flag(rule.position_convolution_batch_norm)) {
-    return "'" + rule.position_convolution_batch_norm.name + "' is true, which is not supported";
+  for (const ConfigFlag& flag : rule.unsupported) {
+    if (config.flag(flag)) return "'" + flag.name + "' is true, which is not supported";
   }
   if (!kind.empty() && kind != "group" && kind != "layer") {
     return "'" + rule.norm_key + "' " + printable(kind) + " is not known";
@@ -184,6 +196,10 @@ std::string set_audio(ModelSpec& spec, const ConfigReader& config) {
   const auto activation = activation_from_name(named.empty() ? rule.activation : named);
   if (!activation) return "activation '" + printable(named) + "' is not known";
   audio.activation = *activation;
+  for (AudioConvolution& own : audio.convolutions) own.activation = *activation;
+  if (!rule.first_activation.empty() && !audio.convolutions.empty()) {
+    audio.convolutions.front().activation = *activation_from_name(rule.first_activation);
+  }
   return "";
 }
 

@@ -173,6 +173,10 @@ ExpertSpec read_experts(const ModelSpec& spec, const ConfigReader& config) {
                  .shared_weight = spec.dimensions.shared_width > 0 ? rule.shared_weight : "",
                  .expert_factors = rule.expert_factors,
                  .norms = rule.norms};
+  if (config.number(rule.inputs)) {
+    out.latent_down = rule.latent_down;
+    out.latent_up = rule.latent_up;
+  }
   if (!rule.grouped.key.empty() && !config.meets(rule.grouped))
     out.groups = out.kept_mlp_groups = 1;
   if (out.chosen > experts) {

@@ -8,6 +8,7 @@
 
 #include "attnscope/base/text.h"
 #include "attnscope/model/config/altup_config.h"
+#include "attnscope/model/config/bitnet_config.h"
 #include "attnscope/model/config/embedding_and_norm_config.h"
 #include "attnscope/model/config/expert_config.h"
 #include "attnscope/model/config/label_config.h"
@@ -24,7 +25,7 @@ double scale_of(const ScoreRule& rule, const ConfigReader& config, const Dimensi
                 std::int64_t layer) {
   const std::int64_t dimension =
       config.number(rule.scale_dimension).value_or(dimensions.heads.head_dim);
-  double scale = 1 / std::sqrt(static_cast<double>(dimension));
+  double scale = 1 / std::sqrt(static_cast<double>(dimension) * rule.dimension_share);
   scale = config.positive(rule.scale).value_or(scale);
   if (!config.flag(rule.scaled)) scale = 1;
   return config.flag(rule.by_layer) ? scale / static_cast<double>(layer + 1) : scale;
@@ -74,6 +75,9 @@ double branch_factor(const MultiplierRule& rule, const ConfigReader& config, std
 void set_factors(LayerSpec& layer, const MultiplierRule& rule, const ConfigReader& config) {
   layer.attention_input_factor = config.positive(rule.attention_input).value_or(1);
   layer.attention_factor = config.positive(rule.attention_output).value_or(1);
+  layer.attention_stream_factor = config.positive(rule.attention_stream).value_or(1);
+  layer.mlp_stream_factor = config.positive(rule.mlp_stream).value_or(1);
+  layer.mlp_factor = config.positive(rule.mlp_output).value_or(1);
   const std::vector<double> of_mlp = config.positives(rule.gate_and_mlp);
   if (of_mlp.empty()) return;
   if (of_mlp.size() != 2) {
@@ -128,6 +132,15 @@ std::optional<PerLayerInputSpec> own_input_of(const PerLayerInputRule& rule, con
   // The RMS norm of y / √D with this epsilon equals that of y with D times the epsilon.
   spec.projection_norm.epsilon *= static_cast<double>(width);
   return spec;
+}
+
+ConformerSpec conformer_of(const ConformerRule& rule, const NormRule& norms,
+                           const ConfigReader& config) {
+  return {.rule = rule,
+          .kernel = config.required(rule.kernel),
+          .first_norm = norm_named(norms, config, rule.first_norm),
+          .norm = norm_named(norms, config, rule.norm),
+          .inner_norm = norm_named(norms, config, rule.inner_norm)};
 }
 
 /// Returns why the layer cannot be computed; empty if it can.
@@ -219,10 +232,6 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   if (spec.not_run.empty()) spec.not_run = unknown_mask(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_positions(architecture, config);
   if (spec.not_run.empty()) spec.not_run = unknown_mixer(spec);
-  if (spec.not_run.empty() && architecture.experts && config.number(architecture.experts->inputs)) {
-    spec.not_run = "experts that read a projection of the residual stream ('" +
-                   architecture.experts->inputs.name + "') are not supported";
-  }
   const std::optional<MixerSpec> mixer = mixer_spec(spec, config, common.activation);
   common.attention.soft_cap = config.positive(architecture.scores.soft_cap);
   common.attention.temperature = temperature_of(architecture, config);
@@ -238,6 +247,10 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   if (architecture.per_layer_input) {
     common.own_input = own_input_of(*architecture.per_layer_input, *architecture.norm, config,
                                     spec.dimensions.width);
+  }
+  if (architecture.conformer) {
+    common.conformer = conformer_of(*architecture.conformer, *architecture.norm, config);
+    common.mlp_factor = architecture.conformer->mlp_factor;
   }
   common.branch_factor = branch_factor(architecture.multipliers, config, layers);
   for (const BiasRule& rule : architecture.biases) {
@@ -262,7 +275,13 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
     }
     if (spec.has_experts(layer)) own.experts = experts;
     if (spec.dimensions.mixes(layer)) own.mixer = mixer;
-    if (!spec.dimensions.attends(layer) && !spec.dimensions.mixes(layer)) {
+    set_block(own, layer, spec, config);
+    if (!spec.dimensions.attends(layer)) {
+      own.attention_stream_factor =
+          config.positive(architecture.multipliers.mixer_stream).value_or(1);
+    }
+    if (!spec.dimensions.attends(layer) && !spec.dimensions.mixes(layer) &&
+        !spec.dimensions.skips(layer)) {
       own.mlp_input = own.attention_input;  // the layer is only an MLP
       own.attention_input.reset();
     }
@@ -305,6 +324,7 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   std::string unknown_labels;
   spec.labels = label_head_of(architecture, config, unknown_labels);
   if (spec.not_run.empty()) spec.not_run = unknown_labels;
+  set_rounded_inputs(spec);
 }
 
 }  // namespace attnscope

@@ -13,7 +13,8 @@ namespace {
 using nlohmann::json;
 
 LayerMixer mixer_of(const LayerKind& kind) {
-  return {.attends = kind.attends, .name = kind.mixer, .after = kind.after};
+  return {
+      .attends = kind.attends, .name = kind.mixer, .after = kind.after, .skipped = kind.skipped};
 }
 
 /// A layer of an unknown type is assumed to have no attention.
@@ -60,14 +61,14 @@ bool has_list(const MixerRule& rule, const ConfigReader& config) {
   return !list_key(rule, config).empty() || config.find(rule.letters_key) != nullptr;
 }
 
-/// `first`: the number of the first layer.
+/// `first`: the number of the first layer. `listed`: the layers that have attention, or that have
+/// none, see MixerRule::lists_others.
 std::vector<LayerMixer> attending_in(const MixerRule& rule, std::int64_t first,
-                                     const std::vector<std::int64_t>& attending,
-                                     std::size_t layers) {
-  std::vector<LayerMixer> mixers(layers, mixer_that(rule, false));
-  for (const std::int64_t number : attending) {
+                                     const std::vector<std::int64_t>& listed, std::size_t layers) {
+  std::vector<LayerMixer> mixers(layers, mixer_that(rule, rule.lists_others));
+  for (const std::int64_t number : listed) {
     const auto layer = static_cast<std::size_t>(number - first);
-    if (layer < layers) mixers[layer] = mixer_that(rule, true);
+    if (layer < layers) mixers[layer] = mixer_that(rule, !rule.lists_others);
   }
   return mixers;
 }
@@ -122,6 +123,7 @@ void share_blocks(std::vector<LayerMixer>& layers, std::int64_t blocks) {
     LayerMixer& own = layers[static_cast<std::size_t>(layer)];
     if (!own.attends) continue;
     if (turn < blocks) owners.push_back(layer);
+    own.use = turn;
     own.weights_of = owners[static_cast<std::size_t>(turn % blocks)];
     ++turn;
   }
@@ -183,6 +185,14 @@ RgLruSpec read_rg_lru(const RgLruRule& rule, const ConfigReader& config,
   return spec;
 }
 
+LightningSpec read_lightning(const LightningRule& rule, const ConfigReader& config,
+                             const HeadShape& heads) {
+  const LightningSpec spec{.heads = heads.heads, .head_dim = heads.head_dim, .place = rule.place};
+  check_size(4 * spec.heads, spec.head_dim, config);
+  check_size(spec.channels(), spec.head_dim, config);
+  return spec;
+}
+
 /// Whether the forward pass computes a mixer of this name.
 bool is_described(const MixerRule& rule, const std::string& name) {
   const auto has = [&](const std::vector<LayerKind>& kinds) {
@@ -206,11 +216,8 @@ void read_mixers(ModelSpec& spec, const ConfigReader& config) {
   Dimensions& dimensions = spec.dimensions;
   MixerSizes sizes{.layers = read_layers(rule, config, dimensions.layers)};
   const auto plain = [](const LayerMixer& layer) { return layer.attends && layer.name.empty(); };
-  if (std::all_of(sizes.layers.begin(), sizes.layers.end(), plain) &&
-      rule.shared_blocks.name.empty()) {
-    return;
-  }
-  if (const auto blocks = config.number(rule.shared_blocks)) share_blocks(sizes.layers, *blocks);
+  if (std::all_of(sizes.layers.begin(), sizes.layers.end(), plain) && !rule.block) return;
+  if (rule.block) share_blocks(sizes.layers, config.required(rule.block->count));
   if (rule.delta_net) {
     const DeltaNetSpec own = read_delta_net(*rule.delta_net, config);
     sizes.state = (own.kernel - 1) * own.convolved() + own.values() * own.key_dim;
@@ -240,6 +247,11 @@ void read_mixers(ModelSpec& spec, const ConfigReader& config) {
     const Mamba2Spec own = read_mamba2(*rule.mamba2, config, dimensions.width);
     sizes.state = (own.kernel - 1) * own.convolved() + own.channels() * own.state_dim;
     sizes.row = own.projected() + own.convolved() + own.channels() + 2 * dimensions.width;
+  }
+  if (rule.lightning) {
+    const LightningSpec own = read_lightning(*rule.lightning, config, dimensions.heads);
+    sizes.state = own.channels() * own.head_dim;
+    sizes.row = 5 * own.channels();
   }
   dimensions.mixers = std::make_shared<const MixerSizes>(std::move(sizes));
 }
@@ -277,9 +289,39 @@ std::optional<MixerSpec> mixer_spec(const ModelSpec& spec, const ConfigReader& c
   }
   if (rule.mamba2) {
     out.mamba2 = read_mamba2(*rule.mamba2, config, width);
-    out.mamba2->epsilon = epsilon;
+    out.mamba2->epsilon = config.real(rule.mamba2->epsilon).value_or(epsilon);
+  }
+  if (rule.lightning) {
+    out.lightning = read_lightning(*rule.lightning, config, spec.dimensions.heads);
+    out.lightning->activation = activation;
   }
   return out;
+}
+
+void set_block(LayerSpec& layer, std::int64_t number, const ModelSpec& spec,
+               const ConfigReader& config) {
+  if (spec.architecture.mixers == nullptr || !spec.architecture.mixers->block) return;
+  const SharedBlockRule& rule = *spec.architecture.mixers->block;
+  const auto norm = [&](const std::string& tensor) {
+    NormSpec own = *layer.attention_input;
+    own.tensor = tensor;
+    return own;
+  };
+  if (!spec.dimensions.attends(number)) {
+    layer.attention_input = norm(rule.other_norm);
+    layer.mlp_input.reset();
+    return;
+  }
+  SharedBlockSpec& block =
+      layer.block.emplace(SharedBlockSpec{.projection = rule.projection,
+                                          .mixer_norm = norm(rule.mixer_norm),
+                                          .adapter_rank = config.required(rule.adapter_rank),
+                                          .mlp_adapter = rule.mlp_adapter});
+  if (layer.mixer && layer.mixer->mamba2) layer.mixer->mamba2->place = rule.mixer_place;
+  if (!config.flag(rule.adapts_attention)) return;
+  block.query_adapter = rule.query_adapter;
+  block.key_adapter = rule.key_adapter;
+  block.value_adapter = rule.value_adapter;
 }
 
 std::string unknown_mixer(const ModelSpec& spec) {
@@ -288,7 +330,7 @@ std::string unknown_mixer(const ModelSpec& spec) {
   const std::vector<LayerMixer>& layers = spec.dimensions.mixers->layers;
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     const LayerMixer& own = layers[layer];
-    if (own.name.empty() || is_described(rule, own.name)) continue;
+    if (own.name.empty() || own.skipped || is_described(rule, own.name)) continue;
     return "layer " + std::to_string(layer) + " has " + own.name +
            (own.attends ? " next to its attention" : " instead of attention") +
            ", which is not supported";

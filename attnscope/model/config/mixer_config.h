@@ -24,6 +24,11 @@ void read_mixers(ModelSpec& spec, const ConfigReader& config);
 std::optional<MixerSpec> mixer_spec(const ModelSpec& spec, const ConfigReader& config,
                                     Activation activation);
 
+/// Sets `block`, the norms and the place of the mixer of a layer whose mixer is set, if the
+/// architecture has blocks.
+void set_block(LayerSpec& layer, std::int64_t number, const ModelSpec& spec,
+               const ConfigReader& config);
+
 /// Returns the first layer whose mixer is not supported, as a reason. Empty if all are supported.
 std::string unknown_mixer(const ModelSpec& spec);
 

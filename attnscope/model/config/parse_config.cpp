@@ -13,6 +13,7 @@
 #include "attnscope/model/config/layer_shapes_config.h"
 #include "attnscope/model/config/mixer_config.h"
 #include "attnscope/model/config/mla_and_indexer_config.h"
+#include "attnscope/model/config/models_of_two.h"
 #include "attnscope/model/known_architectures.h"
 #include "attnscope/model/layout/layout_file.h"
 #include "attnscope/model/layout/shipped_layouts.h"
@@ -66,8 +67,7 @@ Architecture nested_form(Architecture architecture) {
 
 /// Architectures of transformers whose names are similar to supported ones, but are not
 /// misspellings of them.
-constexpr std::array<std::string_view, 6> kOthers = {"dpt",    "ibert",   "llava",
-                                                     "mllama", "pixtral", "plbart"};
+constexpr std::array<std::string_view, 5> kOthers = {"dpt", "ibert", "llava", "pixtral", "plbart"};
 
 std::string digits_of(std::string text) {
   std::erase_if(text, [](char c) { return c < '0' || c > '9'; });
@@ -165,6 +165,7 @@ Dimensions read_dimensions(const ConfigReader& config, const Architecture& archi
   const ConfigKeys& keys = architecture.keys;
   Dimensions out;
   out.width = config.required(keys.width);
+  out.source_width = config.number(keys.source_width).value_or(0);
   out.layers_per_group = config.required(keys.layers_per_group);
   if (!keys.layer_groups.name.empty()) out.layer_groups = config.required(keys.layer_groups);
   std::optional<std::int64_t> listed;
@@ -288,7 +289,11 @@ std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view wher
   const json config = parse_python_json(text, where);
   if (!config.is_object()) refuse_config(where, "is not a JSON object");
   if (const auto layout = shipped_layout(config, where)) return {parse_layout(*layout, where)};
-  const Architecture family = find_architecture(config, where);
+  Architecture family = find_architecture(config, where);
+  if (family.of_two_models) {
+    family = with_two_models(std::move(family), config, where,
+                             [&](const json& part) { return find_architecture(part, where); });
+  }
   std::vector<ModelSpec> specs;
   std::vector<TensorRule> set_aside;
   for (const Architecture& stack : family.stacks) {
@@ -300,11 +305,18 @@ std::vector<ModelSpec> parse_stacks(std::string_view text, std::string_view wher
       }
       continue;
     }
-    specs.push_back(spec_by(stack, own, config, text, where));
+    // In a model of two, settings outside of the stack's object are not about the stack.
+    const json& all = family.of_two_models ? own : config;
+    specs.push_back(spec_by(stack, own, all, text, where));
+    specs.back().quantization = quantization_of(config);
   }
   if (!specs.empty()) {
     std::vector<TensorRule>& others = specs.front().architecture.others;
     others.insert(others.end(), set_aside.begin(), set_aside.end());
+  }
+  if (family.of_two_models && !specs.front().not_run.empty()) {
+    // The decoder requires the output of its encoder.
+    for (ModelSpec& spec : specs) spec.not_run = specs.front().not_run;
   }
   if (!specs.empty()) return specs;
   const json* nested = nested_language(config);

@@ -70,12 +70,27 @@ std::string set_score_biases(AttentionSpec& spec, const Architecture& architectu
   spec.alibi = rule.alibi;
   spec.sinks = rule.sinks;
   spec.grid = rule.grid;
+  if (rule.distances) {
+    spec.distances = DistanceBias{.table = rule.distances->table,
+                                  .before = config.number(rule.distances->before, 0).value_or(0),
+                                  .after = config.number(rule.distances->after, 0).value_or(0)};
+  }
   const double clip = config.real(rule.clip).value_or(0);
   if (clip > 0) spec.clip = clip;
-  if (rule.buckets) {
+  if (rule.relative) {
+    spec.relative = RelativeWaveSpec{.projection = rule.relative->projection,
+                                     .content_bias = rule.relative->content_bias,
+                                     .position_bias = rule.relative->position_bias};
+    const std::int64_t clamp = positive_or_0(config, rule.relative->clamp);
+    if (clamp > 0) spec.relative->clamp = clamp;
+  }
+  if (rule.buckets && config.flag(rule.buckets->enabled)) {
     spec.buckets = BucketBias{.table = rule.buckets->table,
                               .count = config.required(rule.buckets->count),
-                              .distant = config.required(rule.buckets->distant)};
+                              .distant = config.required(rule.buckets->distant),
+                              .by_head = rule.buckets->by_head,
+                              .scaled = rule.buckets->scaled,
+                              .gate = rule.buckets->gate};
     if (spec.buckets->count < 4 || spec.buckets->distant <= spec.buckets->count / 2) {
       return counted(spec.buckets->count, "bucket") + " for distances up to " +
              std::to_string(spec.buckets->distant) + " are too few";

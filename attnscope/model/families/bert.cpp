@@ -3,10 +3,31 @@
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
+namespace {
+
+/// The cross-attention of each layer, after its self-attention.
+Architecture bert_cross(const Architecture& bert) {
+  using enum Role;
+  const std::string place = "encoder.layer.{layer}.crossattention.";
+  return {
+      .stack = "cross",
+      .keys = bert.keys,
+      .prefixes = bert.prefixes,
+      .weights = {{query, place + "self.query.weight"},
+                  {key, place + "self.key.weight"},
+                  {value, place + "self.value.weight"},
+                  {output, place + "output.dense.weight"}},
+      .biases = {{{query, key, value, output}}},
+      .norm = NormRule{.epsilon = bert.norm->epsilon, .attention_sum = place + "output.LayerNorm"},
+      .has_mlp = false,
+      .causal = {"", false}};
+}
+
+}  // namespace
 
 Architecture bert() {
   using enum Role;
-  return {
+  Architecture out{
       .name = "bert",
       .model_types = {"bert"},
       .class_families = {"Bert"},
@@ -53,6 +74,8 @@ Architecture bert() {
       .causal = {"is_decoder"},
       .buffers = {"*.position_ids", "*.token_type_ids"},
   };
+  out.cross = std::make_shared<const Architecture>(bert_cross(out));
+  return out;
 }
 
 }  // namespace attnscope

@@ -3,13 +3,38 @@
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
+namespace {
+
+/// The cross-attention of each layer, after its self-attention. Keys and values are fused.
+Architecture gpt2_cross(const Architecture& gpt2) {
+  using enum Role;
+  using enum Storage;
+  const std::string place = "h.{layer}.crossattention.";
+  const std::vector<Role> keys_and_values = {key, value};
+  return {
+      .stack = "cross",
+      .keys = gpt2.keys,
+      .prefixes = gpt2.prefixes,
+      .weights = {{query, place + "q_attn.weight", in_by_out},
+                  {key, place + "c_attn.weight", in_by_out, keys_and_values},
+                  {value, place + "c_attn.weight", in_by_out, keys_and_values},
+                  {output, place + "c_proj.weight", in_by_out}},
+      .biases = {{{query, key, value, output}}},
+      .norm = NormRule{.epsilon = gpt2.norm->epsilon, .attention_input = "h.{layer}.ln_cross_attn"},
+      .scores = gpt2.scores,
+      .has_mlp = false,
+      .causal = {"", false},
+      .buffers = {"*.crossattention.bias", "*.crossattention.masked_bias"}};
+}
+
+}  // namespace
 
 Architecture gpt2() {
   using enum Role;
   using enum Storage;
   const std::string c_attn = "h.{layer}.attn.c_attn.weight";
   const std::vector<Role> qkv = {query, key, value};
-  return {
+  Architecture out{
       .name = "gpt2",
       .model_types = {"gpt2"},
       .class_families = {"GPT2"},
@@ -42,6 +67,8 @@ Architecture gpt2() {
       .head = {.weight = {"lm_head.weight"}},
       .buffers = {"*.attn.bias", "*.attn.masked_bias"},  // the causal mask, in old files
   };
+  out.cross = std::make_shared<const Architecture>(gpt2_cross(out));
+  return out;
 }
 
 }  // namespace attnscope

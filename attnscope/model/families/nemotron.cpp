@@ -51,13 +51,13 @@ Architecture nemotron_h() {
   rule.default_chosen = 2;
   rule.width.fallback = 7688;
   rule.inputs = {"moe_latent_size"};
+  rule.latent_down = mixer + "fc1_latent_proj.weight";
+  rule.latent_up = mixer + "fc2_latent_proj.weight";
   rule.layers = {.by_kind = true};
   rule.tensors = {tensors_of_each_expert("layers.{layer}.mixer", "")};
   rule.normalize = {"norm_topk_prob", true};
   rule.shared_width = {"moe_shared_expert_intermediate_size", 7688};
   architecture.experts = std::make_shared<MoeRule>(std::move(rule));
-  architecture.others = {{"expert.latent", mixer + "fc1_latent_proj.weight"},
-                         {"expert.latent", mixer + "fc2_latent_proj.weight"}};
   const auto alone = [](const char* name, const char* what, AfterMixer after) {
     return LayerKind{.name = name, .attends = false, .mixer = what, .after = after};
   };

@@ -26,6 +26,9 @@ Architecture roberta() {
                                       .activation = "tanh"};
   architecture.head_marker = "lm_head.*";
   architecture.repeated = {{"lm_head.decoder.bias", "lm_head.bias"}};
+  Architecture cross = *architecture.cross;
+  cross.prefixes = architecture.prefixes;
+  architecture.cross = std::make_shared<const Architecture>(std::move(cross));
   return architecture;
 }
 

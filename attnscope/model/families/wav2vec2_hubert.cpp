@@ -1,5 +1,5 @@
-// Audio encoders: wav2vec 2.0 and HuBERT. Source: huggingface/transformers,
-// models/{wav2vec2,hubert}.
+// Audio encoders: wav2vec 2.0, HuBERT and WavLM, whose attention has gated position biases. Source:
+// huggingface/transformers, models/{wav2vec2,hubert,wavlm}.
 #include "attnscope/model/families/bart_marian_pegasus_m2m100.h"
 
 namespace attnscope {
@@ -34,7 +34,7 @@ Architecture like_wav2vec2(const std::string& name, const std::string& family) {
                          .position_convolution = "encoder.pos_conv_embed.conv",
                          .position_convolution_kernel = {"num_conv_pos_embeddings", 128},
                          .position_convolution_groups = {"num_conv_pos_embedding_groups", 16},
-                         .position_convolution_batch_norm = {"conv_pos_batch_norm", false},
+                         .unsupported = {{"conv_pos_batch_norm"}, {"add_adapter"}},
                          .activation_key = "feat_extract_activation"},
       .norm = NormRule{.epsilon = {"layer_norm_eps", 1e-5},
                        .attention_input = layer + "layer_norm",
@@ -67,5 +67,19 @@ Architecture like_wav2vec2(const std::string& name, const std::string& family) {
 
 Architecture wav2vec2() { return like_wav2vec2("wav2vec2", "Wav2Vec2"); }
 Architecture hubert() { return like_wav2vec2("hubert", "Hubert"); }
+
+Architecture wavlm() {
+  Architecture out = like_wav2vec2("wavlm", "WavLM");
+  const std::string attention = "encoder.layers.{layer}.attention.";
+  // All layers use the table of the first one.
+  const BucketRule biases{.table = "encoder.layers.0.attention.rel_attn_embed.weight",
+                          .count = {"num_buckets", 320},
+                          .distant = {"max_bucket_distance", 800},
+                          .gate = BucketGate{.linear = attention + "gru_rel_pos_linear.weight",
+                                             .factors = attention + "gru_rel_pos_const"}};
+  out.scores.buckets = biases;
+  for (Architecture& layout : out.layouts) layout.scores.buckets = biases;
+  return out;
+}
 
 }  // namespace attnscope

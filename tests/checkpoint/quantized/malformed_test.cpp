@@ -15,7 +15,7 @@ namespace {
 
 TEST(QuantizedMalformed, UnchangedSamplesAreValid) {
   for (const QuantizedSample& sample :
-       {fp8(), gptq(), awq(), four_bits(), nested(), int8(), packed(), mxfp4()}) {
+       {fp8(), gptq(), awq(), bitnet(), four_bits(), nested(), int8(), packed(), mxfp4()}) {
     const TempFolder folder;
     const Checkpoint checkpoint = open_malformed(sample, folder);
     ASSERT_EQ(checkpoint.tensors().size(), 1u) << sample.config;
@@ -42,6 +42,14 @@ TEST(QuantizedMalformed, RejectsEachWithOneLine) {
        "'weight_block_size' is not a pair of sizes"},
       {"a block of one size", fp8().with("weight_block_size", {128}), "quantization_config",
        "'weight_block_size'"},
+
+      {"no scale", bitnet().without("a.weight_scale"), "a.weight", "has no matching"},
+      {"several scales", bitnet().with_tensor(zeros("a.weight_scale", "BF16", {2})),
+       "a.weight_scale", "shape [2], expected [1]"},
+      {"packed numbers of three axes", bitnet().with_tensor(zeros("a.weight", "U8", {2, 2, 3})),
+       "a.weight", "expected 2 axes"},
+      {"layers of another class", bitnet().with("linear_class", "linear"), "quantization_config",
+       "'linear_class' is 'linear', expected bitlinear or autobitlinear"},
 
       {"no scales", gptq().without("a.scales"), "a.qweight",
        "has no matching 'a.scales' in the checkpoint"},

@@ -78,6 +78,11 @@ inline QuantizedSample awq() {
            zeros("a.scales", "F16", {2, 16})}};
 }
 
+inline QuantizedSample bitnet() {
+  return {{{"quant_method", "bitnet"}},
+          {zeros("a.weight", "U8", {2, 6}), zeros("a.weight_scale", "BF16", {1})}};
+}
+
 inline const std::string kState = "a.weight.quant_state.bitsandbytes__nf4";
 
 inline json four_bit_state() {

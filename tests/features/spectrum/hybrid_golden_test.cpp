@@ -72,12 +72,6 @@ TEST_P(HybridGolden, InfoListsTheAttentionLayers) {
             std::string(GetParam()).substr(0, std::string(GetParam()).find('-')));
 }
 
-/// The others run, see tests/forward/golden_test.cpp.
-TEST(HybridModels, Zamba2IsRefusedNamingALayer) {
-  expect_refusal({"predict", data_path("hybrid/zamba2"), "--tokens", "3,4"}, 5,
-                 {"layer ", "which is not supported"});
-}
-
 INSTANTIATE_TEST_SUITE_P(Cases, HybridGolden,
                          testing::Values("granitemoehybrid", "granitemoehybrid-dense", "nemotron_h",
                                          "jamba", "falcon_h1", "zamba2", "kimi_linear"),

@@ -49,6 +49,9 @@ TEST(MixerConfig, ListsTheAttentionLayers) {
       {"falcon_h1", json::object(), "aaa"},
       {"zamba2", {{"num_hidden_layers", 14}}, "------a-----a-"},
       {"zamba2", {{"hybrid_layer_ids", {1}}}, "-a-"},
+      {"mllama", {{"num_hidden_layers", 14}}, "aaa-aaaa-aaaa-"},
+      {"mllama", {{"cross_attention_layers", {0, 2}}}, "-a-"},
+      {"minimax", json::object(), "a-a"},
       {"zamba2", {{"layers_block_type", {"mamba", "hybrid", "hybrid"}}}, "-aa"},
       {"kimi_linear", {{"num_hidden_layers", 9}}, "----a---a"},
       {"kimi_linear", {{"linear_attn_config", {{"full_attn_layers", {2}}}}}, "-a-"},
@@ -105,8 +108,13 @@ TEST(MixerConfig, NamesTheLayerThatPreventsTheForwardPass) {
       {"falcon_h1", json::object(), ""},
       {"jamba", json::object(), ""},
       {"nemotron_h", {{"hybrid_override_pattern", "*-M"}}, ""},
-      {"zamba2", json::object(),
-       "layer 0 has Mamba-2 instead of attention, which is not supported"},
+      {"zamba2", json::object(), ""},
+      {"zamba2", {{"use_mem_rope", true}}, ""},
+      {"zamba2",
+       {{"use_long_context", true}},
+       "'use_long_context' is true: the rescaled RoPE base is not supported"},
+      {"minimax", json::object(), ""},
+      {"mllama", {{"cross_attention_layers", {1}}}, ""},
       {"kimi_linear", json::object(), ""},
       {"recurrent_gemma", json::object(), ""},
       {"recurrent_gemma",
@@ -158,11 +166,24 @@ TEST(MixerConfig, RejectsInvalidValues) {
   }
 }
 
-TEST(MixerConfig, ExpertsThatReadALatentAreNotRun) {
-  EXPECT_EQ(spec_of("nemotron_h", json::object()).not_run, "");
-  EXPECT_EQ(spec_of("nemotron_h", {{"moe_latent_size", 12}}).not_run,
-            "experts that read a projection of the residual stream ('moe_latent_size') are not "
-            "supported");
+TEST(MixerConfig, TextsSkipLayersThatAttendToImages) {
+  const ModelSpec spec = spec_of("mllama", {{"cross_attention_layers", {1}}});
+  EXPECT_FALSE(spec.dimensions.attends(1));
+  EXPECT_FALSE(spec.dimensions.has_mlp(1));
+  EXPECT_FALSE(spec.dimensions.mixes(1));
+  EXPECT_FALSE(spec.layers[1].mixer);
+  EXPECT_TRUE(spec.dimensions.has_mlp(2));
+}
+
+TEST(MixerConfig, OnlyLayersWithAttentionHaveABlock) {
+  const ModelSpec spec = spec_of("zamba2", {{"hybrid_layer_ids", {1}}, {"rms_norm_eps", 0.5}});
+  EXPECT_FALSE(spec.layers[0].block);
+  EXPECT_FALSE(spec.layers[0].mlp_input);
+  EXPECT_EQ(spec.layers[0].attention_input->tensor, "layers.{layer}.input_layernorm");
+  ASSERT_TRUE(spec.layers[1].block);
+  EXPECT_TRUE(spec.layers[1].block->query_adapter.empty());
+  EXPECT_EQ(spec.layers[1].block->mixer_norm.epsilon, 0.5);
+  EXPECT_EQ(spec.layers[1].mixer->mamba2->epsilon, 1e-5);
 }
 
 TEST(MixerConfig, SharedBlocksAlternate) {
@@ -171,6 +192,7 @@ TEST(MixerConfig, SharedBlocksAlternate) {
   EXPECT_EQ(layer_numbers(dimensions, 0).group, 0);
   EXPECT_EQ(layer_numbers(dimensions, 1).group, 1);
   EXPECT_EQ(layer_numbers(dimensions, 2).group, 0);
+  EXPECT_EQ(layer_numbers(dimensions, 2).inner, 2);
   EXPECT_EQ(canonical_shape(dimensions, Role::query),
             (std::pair<std::int64_t, std::int64_t>(64, 64)));
   EXPECT_EQ(canonical_shape(dimensions, Role::output),

@@ -24,7 +24,8 @@ TEST(ScoreConfig, FewFamiliesHavePositionTerms) {
     const AttentionSpec spec = spec_of(type).layers[0].attention;
     // Baichuan has ALiBi if the file has no max_position_embeddings.
     EXPECT_EQ(spec.alibi.has_value(), type == "bloom" || type == "mpt" || type == "baichuan");
-    EXPECT_EQ(spec.buckets.has_value(), type == "mpnet");
+    EXPECT_EQ(spec.buckets.has_value(), type == "mpnet" || type == "layoutlmv3");
+    EXPECT_EQ(spec.relative.has_value(), type == "xlnet");
     EXPECT_FALSE(spec.disentangled.has_value());
     EXPECT_FALSE(spec.clip.has_value());
     EXPECT_EQ(spec.sinks.empty(), type != "gpt_oss" && type != "deepseek_v4");

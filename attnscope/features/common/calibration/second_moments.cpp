@@ -65,7 +65,8 @@ namespace {
 
 std::int64_t input_size(const Model& model, const SecondMomentSums::Site& site) {
   const Dimensions& dimensions = model.dimensions(site.first);
-  if (site.second == Role::query || site.second == Role::up) return dimensions.width;
+  if (site.second == Role::query) return dimensions.attention_streams * dimensions.width;
+  if (site.second == Role::up) return dimensions.width;
   return canonical_shape(dimensions, site.second).second;
 }
 

@@ -40,10 +40,32 @@ Method find_method(std::string_view name) {
   return found == methods().end() ? nullptr : *found;
 }
 
+namespace {
+
+/// Returns why no method supports the model; empty if some may.
+std::string why_never(const ModelSpec& spec) {
+  for (const WeightRule& rule : spec.architecture.weights) {
+    if (rule.splits_heads) return "its files store heads on an axis of their own";
+  }
+  for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
+    const LayerSpec& own = spec.layers[static_cast<std::size_t>(layer)];
+    if (own.block) return "several layers share the weights of attention and MLP";
+    if (own.rounds_inputs) return "the inputs of its matrices are rounded";
+    if (own.attention_heads || own.mlp_hidden) {
+      return "norms read all head outputs or all MLP neurons together";
+    }
+    if (spec.dimensions.skips(layer)) return "texts skip the layers that attend to images";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string why_not(const Model& model, Method method) {
   const ModelSpec& spec = model.spec();
   if (!spec.not_run.empty()) return spec.not_run;
   if (spec.layers.empty()) return "the forward pass of this architecture is not supported";
+  if (std::string never = why_never(spec); !never.empty()) return never;
   return method->why_not(model);
 }
 
