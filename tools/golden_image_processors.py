@@ -36,9 +36,10 @@ CASES = {
     "clip": ("CLIP", {"size": {"shortest_edge": 7}, "crop_size": {"height": 10, "width": 8}}),
     "siglip": ("Siglip", SMALL), "dinov3": ("DINOv3ViT", SMALL), "beit": ("Beit", SMALL), "blip": ("Blip", SMALL),
     "siglip2": ("Siglip2", {"patch_size": 4, "max_num_patches": 12}),
+    "sam": ("Sam", {"size": {"longest_edge": 12}, "pad_size": {"height": 12, "width": 14}}),
 }
 ONLY_TORCHVISION = {"clip", "dinov3"}  # pil pads small images differently, or does not exist
-ONLY_PIL = {"beit", "blip", "siglip2", "vit-nearest", "vit-lanczos", "vit-box", "vit-hamming"}  # torchvision's filter differs, or does not exist
+ONLY_PIL = {"beit", "blip", "sam", "siglip2", "vit-nearest", "vit-lanczos", "vit-box", "vit-hamming"}  # torchvision's filter differs, or does not exist
 
 
 def smooth(rows, cols, channels, seed):

@@ -33,10 +33,22 @@ ImageSize size_in_patches(const RgbImage& rgb_image, const PatchLimit& limit) {
   return {patches(least, rgb_image.rows) * limit.size, patches(least, rgb_image.cols) * limit.size};
 }
 
+/// Source: transformers, _get_preprocess_shape() of SAM.
+ImageSize size_by_longest_edge(const RgbImage& rgb_image, std::int64_t edge) {
+  const double scale =
+      static_cast<double>(edge) / static_cast<double>(std::max(rgb_image.rows, rgb_image.cols));
+  const auto side = [&](std::int64_t own) {
+    return std::max<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(own) * scale + 0.5),
+                                  1);
+  };
+  return {side(rgb_image.rows), side(rgb_image.cols)};
+}
+
 /// Source: transformers, get_resize_output_image_size().
 ImageSize size_of(const RgbImage& rgb_image, const ImagePreparation& preparation) {
   if (preparation.size) return *preparation.size;
   if (preparation.patches) return size_in_patches(rgb_image, *preparation.patches);
+  if (preparation.longest_edge) return size_by_longest_edge(rgb_image, *preparation.longest_edge);
   if (!preparation.shortest_edge) return {rgb_image.rows, rgb_image.cols};
   const std::int64_t edge = *preparation.shortest_edge;
   const auto longer = [&](std::int64_t longest, std::int64_t shortest) {
@@ -78,6 +90,36 @@ MediaInput cropped(const MediaInput& image, const ImageSize& size) {
   return out;
 }
 
+/// Adds zeros below and to the right. Source: transformers, pad() of SAM.
+MediaInput padded(const MediaInput& image, const ImageSize& size) {
+  const std::int64_t rows = image.shape[1], cols = image.shape[2];
+  if (rows > size.rows || cols > size.cols) {
+    throw Error(ErrorKind::unsupported,
+                {.problem = "the resized image of " + std::to_string(rows) + " × " +
+                            std::to_string(cols) + " pixels is larger than its padded size of " +
+                            std::to_string(size.rows) + " × " + std::to_string(size.cols)});
+  }
+  MediaInput out{.shape = {3, size.rows, size.cols},
+                 .values = std::vector<float>(static_cast<std::size_t>(3 * size.rows * size.cols))};
+  for (std::int64_t line = 0; line < 3 * rows; ++line) {
+    std::copy_n(image.values.begin() + line * cols, cols,
+                out.values.begin() + (line / rows * size.rows + line % rows) * size.cols);
+  }
+  return out;
+}
+
+/// Normalizes values of which `times` the mean is the mean.
+void normalize(MediaInput& image, const ImagePreparation& preparation, float times) {
+  const std::size_t pixels = image.values.size() / 3;
+  for (std::size_t channel = 0; channel < 3; ++channel) {
+    const float mean = static_cast<float>((*preparation.mean)[channel]) * times;
+    const float deviation = static_cast<float>((*preparation.deviation)[channel]) * times;
+    for (std::size_t at = channel * pixels; at < (channel + 1) * pixels; ++at) {
+      image.values[at] = (image.values[at] - mean) / deviation;
+    }
+  }
+}
+
 }  // namespace
 
 MediaInput prepare_image(const RgbImage& rgb_image, const ImagePreparation& preparation) {
@@ -95,17 +137,10 @@ MediaInput prepare_image(const RgbImage& rgb_image, const ImagePreparation& prep
   }
   if (!in_bytes) image = resized_numbers(image, size.rows, size.cols, preparation.filter);
   if (preparation.crop) image = cropped(image, *preparation.crop);
-  if (!preparation.mean) return image;
-  const auto times = static_cast<float>(fused ? 1 / *preparation.factor : 1);
-  const std::size_t pixels = image.values.size() / 3;
-  for (std::size_t channel = 0; channel < 3; ++channel) {
-    const float mean = static_cast<float>((*preparation.mean)[channel]) * times;
-    const float deviation = static_cast<float>((*preparation.deviation)[channel]) * times;
-    for (std::size_t at = channel * pixels; at < (channel + 1) * pixels; ++at) {
-      image.values[at] = (image.values[at] - mean) / deviation;
-    }
+  if (preparation.mean) {
+    normalize(image, preparation, static_cast<float>(fused ? 1 / *preparation.factor : 1));
   }
-  return image;
+  return preparation.pad ? padded(image, *preparation.pad) : image;
 }
 
 // Reads preprocessor_config.json.
@@ -128,6 +163,7 @@ struct ProcessorClass {
   bool bare_is_shortest = false;  // a single number is the size of the shorter side
   bool resizes_numbers = false;
   bool by_patches = false;  // to a number of patches
+  bool pads = false;        // to `size`, which is that of the longer side
 };
 
 // Source: transformers 5.23, models/*/image_processing_*.py.
@@ -141,6 +177,7 @@ constexpr ProcessorClass kProcessors[] = {
     {"Siglip", ResampleFilter::bicubic, false, false, false, 224, false, true},
     {"Siglip2", ResampleFilter::bilinear, false, false, false, 0, false, false, false, true},
     {"DINOv3ViT", ResampleFilter::bilinear, true, false, false, 224, false, false, true},
+    {"Sam", ResampleFilter::bilinear, true, false, false, 1024, false, false, false, false, true},
 };
 
 class PreparationReader {
@@ -165,7 +202,12 @@ class PreparationReader {
         if (each == 0) refuse("'image_std' contains a zero");
       }
     }
-    if (flag("do_pad", false)) unknown("'do_pad' is true");
+    if (flag("do_pad", processor.pads)) {
+      if (!processor.pads) unknown("'do_pad' is true");
+      const json* pad = find("pad_size");
+      out.pad =
+          pad == nullptr ? ImageSize{processor.size, processor.size} : two_sides("pad_size", *pad);
+    }
     return out;
   }
 
@@ -251,6 +293,11 @@ class PreparationReader {
       };
       out.patches =
           PatchLimit{.size = number("patch_size", 16), .most = number("max_num_patches", 256)};
+    } else if (processor.pads) {
+      const bool by_edge = size == nullptr || (size->is_object() && size->size() == 1 &&
+                                               size->contains("longest_edge"));
+      if (!by_edge) unknown("'size' " + printable(python_json_text(*size)));
+      out.longest_edge = size == nullptr ? processor.size : edge("size", (*size)["longest_edge"]);
     } else if (size == nullptr) {
       if (processor.by_shortest_edge) {
         out.shortest_edge = processor.size;

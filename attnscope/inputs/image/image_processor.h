@@ -27,12 +27,14 @@ struct PatchLimit {
 struct ImagePreparation {
   std::optional<ImageSize> size;              // resizes to this size, whatever the aspect ratio
   std::optional<std::int64_t> shortest_edge;  // or resizes so that the shorter side has this size
+  std::optional<std::int64_t> longest_edge;   // or so that the longer side has it (SAM)
   std::optional<PatchLimit> patches;          // or to a number of patches (SigLIP 2)
   ResampleFilter filter = ResampleFilter::bilinear;
   bool resizes_numbers = false;   // after `factor`, without rounding to 8 bits (DINOv3)
   std::optional<ImageSize> crop;  // center crop; smaller images are padded with black
   std::optional<double> factor;   // factor of values from 0 to 255
   std::optional<std::array<double, 3>> mean, deviation;  // (x - mean) / deviation; both or none
+  std::optional<ImageSize> pad;  // adds zeros below and to the right, at the end
 };
 
 /// Reads preprocessor_config.json, or the processor_config.json of folders with one file for all

@@ -85,7 +85,7 @@ TEST(ImagePreparation, EqualsImageProcessorsOfTransformers) {
       ++compared;
     }
   }
-  EXPECT_EQ(compared, 190U);
+  EXPECT_EQ(compared, 200U);
 }
 
 TEST(ImagePreparation, RejectsUnknownConfigs) {
