@@ -86,7 +86,9 @@ BLIP = ("encoder.layers", fused("self_attn", "projection"), TWO_MATRICES)
 SAM = (fused("attn", "proj"), (None, "mlp.lin1", "mlp.lin2"))
 SMALL_SAM = dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, image_size=16, patch_size=4, window_size=3,
                  global_attn_indexes=[1], mlp_dim=12, output_channels=4)
-SWIN = dict(image_size=16, patch_size=2, embed_dim=4, depths=[1, 2], num_heads=[1, 2], window_size=4, mlp_ratio=2.0)
+SWIN = dict(image_size=16, patch_size=2, embed_dim=4, depths=[2, 1], num_heads=[1, 2], window_size=4, mlp_ratio=2.0)
+PADDED_SWIN = SWIN | dict(image_size=[20, 14], window_size=3, depths=[2, 2], mlp_ratio=1.5, use_absolute_embeddings=True,
+                          qkv_bias=False, hidden_act="relu", layer_norm_eps=1e-3)
 SEGFORMER = dict(num_encoder_blocks=2, depths=[1, 2], sr_ratios=[2, 1], hidden_sizes=[4, 12], patch_sizes=[7, 3], strides=[4, 2],
                  num_attention_heads=[1, 3], mlp_ratios=[2, 3], decoder_hidden_size=4)
 DETR = dict(d_model=8, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=4, encoder_ffn_dim=12,
@@ -205,9 +207,14 @@ CASES = {
     "segformer": (hf.SegformerForImageClassification, hf.SegformerConfig, SEGFORMER,
                   {"": ("segformer.stages.*.blocks", IMAGE, TWO_MATRICES)}),
     "sam_vision_model": (hf.SamVisionModel, hf.SamVisionConfig, SMALL_SAM, {"vision": ("vision_encoder.layers", *SAM)}),
-    "swinv2": (hf.Swinv2Model, hf.Swinv2Config, SWIN | dict(depths=[1], num_heads=[2]), {"": ("encoder.layers.*.blocks", *BERT)}),
-    "donut-swin": (hf.DonutSwinModel, hf.DonutSwinConfig, SWIN | dict(depths=[1], num_heads=[2]),
-                   {"": ("encoder.layers.*.blocks", *BERT)}),
+    "sam_vision_model-plain": (hf.SamVisionModel, hf.SamVisionConfig,
+                               SMALL_SAM | dict(window_size=2, use_abs_pos=False, use_rel_pos=False, qkv_bias=False, hidden_act="relu",
+                                                layer_norm_eps=1e-3), {"vision": ("vision_encoder.layers", *SAM)}),
+    "swin-padded": (hf.SwinModel, hf.SwinConfig, PADDED_SWIN, {"": ("encoder.layers.*.blocks", IMAGE, TWO_MATRICES)}),
+    "swinv2": (hf.Swinv2ForImageClassification, hf.Swinv2Config, SWIN, {"": ("swinv2.encoder.layers.*.blocks", *BERT)}),
+    "swinv2-padded": (hf.Swinv2Model, hf.Swinv2Config, PADDED_SWIN | dict(pretrained_window_sizes=[5, 0], use_absolute_embeddings=False),
+                      {"": ("encoder.layers.*.blocks", *BERT)}),
+    "donut-swin": (hf.DonutSwinForImageClassification, hf.DonutSwinConfig, SWIN, {"": ("donut.encoder.layers.*.blocks", *BERT)}),
     "detr": (hf.DetrModel, hf.DetrConfig, DETR, DETR_STACKS),
     "table-transformer": (hf.TableTransformerModel, hf.TableTransformerConfig, DETR, OLD_DETR_STACKS),
     "conditional_detr": (hf.ConditionalDetrModel, hf.ConditionalDetrConfig, DETR, CONDITIONAL_DETR_STACKS),

@@ -11,6 +11,10 @@ A file has, for inputs N = 0, 1, ...:
     - patch_distance.N [L, H], of those maps (attention_measures.py)
     - last.N           [T, D], after the final norm
     - pooled.N         [V]: label logits, or the image embedding; absent if the model has neither
+Models with attention in windows have instead, for each layer L:
+    - hidden_states.N.L [T, D]: the input of layer 0, then the output of each layer, after patch merging
+    - attentions.N.L    [H, T, T]: the maps of all windows, and 0 between windows
+    - windows.N.L       [H, 4]: means over windows of entropy, sink_mass, current_token and learned_sink_mass
 Models that compare images with texts, and text towers, also have, for texts without padding:
     - tokens.N         [T], text_states.N [L + 1, T, D], text_pooled.N [V]
     - scores           [images, texts]; absent if the towers' sizes differ
@@ -32,7 +36,8 @@ PREPARED = {"vit": {"image_processor_type": "ViTImageProcessor", "size": {"heigh
             "clip": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 16}, "crop_size": 16}}
 TEXTS = [[1, 5, 9, 2], [1, 7, 4, 11, 3, 2], [1, 2]]
 CASES = [case for case in golden_encoder_decoders_towers.CASES if case.split("-")[0].split("_")[0] in
-         ("vit", "deit", "dinov2", "dinov3", "clip", "siglip", "beit", "data2vec") or case.startswith(("siglip2_", "blip_"))]
+         ("vit", "deit", "dinov2", "dinov3", "clip", "siglip", "beit", "data2vec", "swin", "swinv2", "donut", "sam")
+         or case.startswith(("siglip2_", "blip_"))]
 
 
 def inputs_of(tower, pixels):
@@ -56,6 +61,82 @@ def rows_of(tower, pixels):
     hidden = torch.cat(result.hidden_states)
     last = result.last_hidden_state if "last_hidden_state" in result else None
     return result, hidden.numpy(), torch.cat(result.attentions).numpy(), last
+
+
+def windows_of(layer, grid):
+    """Return the patches of a layer's windows in their order, [windows, W * W]. -1: padding."""
+    height, width = grid
+    patches = torch.arange(1.0, height * width + 1).reshape(1, height, width, 1)
+    if isinstance(layer, hf.models.sam.modeling_sam.SamVisionLayer):
+        windows = layer.window_partition(patches, layer.window_size)[0] if layer.window_size else patches
+        return windows.flatten(1).long() - 1 if layer.window_size else patches.reshape(1, -1).long() - 1
+    padded, _ = layer.maybe_pad(patches, height, width)
+    rolled = torch.roll(padded, (-layer.shift_size, -layer.shift_size), dims=(1, 2))
+    partition = sys.modules[type(layer).__module__].window_partition
+    return partition(rolled, layer.window_size).flatten(1).long() - 1
+
+
+def measures_of(maps):
+    """Return the means over windows of some measures of their maps, which do not have padding."""
+    rows = [[-(m * np.log(np.where(m > 0, m, 1))).sum(), m[:, 0].sum(), np.trace(m), (1 - m.sum(axis=1)).sum()] for m in maps]
+    return np.mean([np.array(row) / len(m) for row, m in zip(rows, maps)], axis=0)
+
+
+def windowed_rows(case, model, pixels):
+    """Return the outputs of a model with attention in windows, layer by layer."""
+    path = next(iter(golden_encoder_decoders_towers.CASES[case][3].values()))[0]
+    layers, states, attentions = golden_encoder_decoders_towers.layers_of(model, path), [], []
+    first = lambda value: value[0] if isinstance(value, tuple) else value
+    hooks = [layers[0].register_forward_pre_hook(lambda _, inputs: states.append(inputs[0]))]
+    merging = {layers[sum(model.config.depths[:stage + 1]) - 1]: found for stage in range(len(getattr(model.config, "depths", [])))
+               if (found := model.get_submodule(path.split(".*")[0])[stage].downsample) is not None}
+    for layer in layers:
+        attention = layer.attn if hasattr(layer, "attn") else layer.attention
+        hooks += [attention.register_forward_hook(lambda *seen: attentions.append(seen[2][1])),
+                  merging.get(layer, layer).register_forward_hook(lambda *seen: states.append(first(seen[2])))]
+    with torch.no_grad():
+        result = model(torch.from_numpy(pixels)[None], output_attentions=True)
+    for hook in hooks:
+        hook.remove()
+    out, grid = {}, [side // model.config.patch_size for side in pixels.shape[1:]]
+    for at, (layer, weights) in enumerate(zip(layers, attentions)):
+        heads = model.config.num_heads[layer_stage(model, at)] if hasattr(model.config, "depths") else model.config.num_attention_heads
+        places = windows_of(layer, grid)
+        weights = weights.reshape(len(places), heads, *weights.shape[-2:])
+        whole = np.zeros((heads, grid[0] * grid[1], grid[0] * grid[1]), np.float32)
+        cropped = [[] for _ in range(heads)]
+        for patches, maps in zip(places.numpy(), weights.numpy()):
+            real = patches >= 0
+            for head in range(heads):
+                cropped[head].append(maps[head][np.ix_(real, real)].astype(np.float64))
+                whole[head][np.ix_(patches[real], patches[real])] = cropped[head][-1]
+        out |= {f"attentions.{at}": whole, f"windows.{at}": np.array([measures_of(maps) for maps in cropped], np.float32)}
+        if layer in merging:
+            grid = [(side + 1) // 2 for side in grid]
+    out |= {f"hidden_states.{at}": value.reshape(-1, value.shape[-1]).numpy() for at, value in enumerate(states)}
+    if "last_hidden_state" in result and "sam" not in case:  # SAM's has passed its neck
+        out["last"] = result.last_hidden_state[0].numpy()
+    if "logits" in result:
+        out["pooled"] = result.logits[0].numpy()
+    return out
+
+
+def layer_stage(model, number):
+    """Return the stage of a layer."""
+    return int(np.searchsorted(np.cumsum(model.config.depths), number, side="right"))
+
+
+def make_windowed(case, model, folder, generator):
+    size = model.config.image_size
+    out = {}
+    for at in range(2):
+        pixels = generator.normal(size=(3, *(size if isinstance(size, (list, tuple)) else (size, size)))).astype(np.float32)
+        out[f"pixel_values.{at}"] = pixels
+        for name, value in windowed_rows(case, model, pixels).items():
+            kind, *layer = name.split(".")
+            out[".".join([kind, str(at), *layer])] = value
+    save_file({name: np.ascontiguousarray(value) for name, value in sorted(out.items())}, folder / "images.safetensors")
+    print(f"{case}: {len(out)} tensors")
 
 
 def texts_of(case, model):
@@ -85,6 +166,8 @@ def make(case):
     folder = golden_encoder_decoders_towers.DATA / case
     model = model_class.from_pretrained(folder, attn_implementation="eager").float().eval()
     generator = np.random.default_rng(len(case))
+    if case.startswith(("swin", "donut", "sam")):
+        return make_windowed(case, model, folder, generator)
     two_towers = hasattr(model, "vision_model") and hasattr(model, "text_model")
     out, seen = {}, []
     if "text_model" in case:

@@ -79,7 +79,41 @@ std::int64_t kept_row_size(const ModelSpec& spec) {
   return keeps_embedding ? numbers + 2 * spec.dimensions.width : numbers;
 }
 
+/// Returns the number of weights in all maps of a layer for one sequence, for the layer that has
+/// the most. Patch merging leaves a quarter of the patches.
+double map_numbers(const ModelSpec& spec, std::int64_t tokens) {
+  auto rows = static_cast<double>(tokens);
+  double most = 0;
+  for (std::int64_t layer = 0; layer < std::ssize(spec.layers); ++layer) {
+    const LayerSpec& own = spec.layers[static_cast<std::size_t>(layer)];
+    const auto heads = static_cast<double>(spec.dimensions_of(layer).heads.heads);
+    const auto& windows = own.attention.windows;
+    const double keys = windows ? static_cast<double>(windows->size * windows->size) : rows;
+    most = std::max(most, heads * std::max(rows, keys) * keys);
+    if (own.merging) rows /= 4;
+  }
+  return most;
+}
+
+/// Returns the number of values per row that attention in windows adds.
+double window_row_size(const ModelSpec& spec) {
+  const bool any = std::any_of(spec.layers.begin(), spec.layers.end(),
+                               [](const LayerSpec& layer) { return layer.attention.windows; });
+  const HeadShape heads = largest_dimensions(spec).heads;
+  return any ? static_cast<double>(heads.total_dim(Role::query) + heads.total_dim(Role::key) +
+                                   2 * heads.total_dim(Role::value))
+             : 0;
+}
+
 }  // namespace
+
+Matrix<float> LayerMaps::map_of_image(std::int64_t image, std::int64_t head) const {
+  std::vector<MatrixView<const float>> own;
+  for (std::int64_t window = 0; window < std::ssize(windows); ++window) {
+    own.push_back(map(image * std::ssize(windows) + window, head));
+  }
+  return attnscope::map_of_image(windows, own);
+}
 
 ForwardPass::ForwardPass(const Model& model, bool copy_weights, const Compute& compute,
                          std::shared_ptr<const ForwardPass> encoder)
@@ -201,7 +235,7 @@ Matrix<float> ForwardPass::run(PreparedStates prepared, const ForwardObserver& o
   SequenceRows rows = rows_of(prepared.lengths);
   rows.grid = prepared.grid;
   const bool fits = rows.total > 0 && prepared.states.rows() == rows.total &&
-                    prepared.states.cols() == model_.dimensions().width;
+                    prepared.states.cols() == model_.spec().dimensions_of(0).width;
   const bool reads_tokens = std::any_of(
       weights_.layers.begin(), weights_.layers.end(),
       [](const LayerWeights& layer) { return layer.value_embedding || layer.own_input; });
@@ -336,8 +370,8 @@ std::uint64_t run_bytes(const ModelSpec& spec, std::int64_t sequences, std::int6
                         (dimensions.mixers == nullptr ? 0 : size(dimensions.mixers->row));
   const bool selects = tokens > kept_keys(spec).value_or(tokens);
   const double maps =
-      size(sequences) * (size(heads.heads) + (selects ? 1 : 0)) * size(tokens) * size(tokens);
-  const double bytes = sizeof(float) * (rows * of_row + maps);
+      size(sequences) * (map_numbers(spec, tokens) + (selects ? size(tokens) * size(tokens) : 0));
+  const double bytes = sizeof(float) * (rows * (of_row + window_row_size(spec)) + maps);
   constexpr double kMax = 1e18;
   return static_cast<std::uint64_t>(std::min(bytes, kMax));
 }

@@ -2,6 +2,7 @@
 // several sequences at once. Reference for every rule: transformers with eager attention.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include "attnscope/base/matrix_view.h"
 #include "attnscope/base/model_inputs.h"
 #include "attnscope/forward/key_value_cache.h"
+#include "attnscope/forward/patch_windows.h"
 #include "attnscope/forward/weights/forward_weights.h"
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/compute.h"
@@ -29,6 +31,8 @@ struct SequenceRows {
   std::vector<std::span<const std::int64_t>> past;
   std::int64_t total = 0;
   std::optional<PatchGrid> grid = {};  // patch grid of each sequence, for images
+  /// The windows of an image, if each sequence is a window. Those of an image follow each other.
+  const std::vector<PatchWindow>* windows = nullptr;
 
   /// Returns the position of a sequence's first token, and its total number of tokens.
   std::int64_t first_position(std::size_t sequence) const { return std::ssize(past[sequence]); }
@@ -54,15 +58,25 @@ struct EncoderOutput {
 
 /// Attention maps of one layer for all sequences, after softmax. Rows are queries and columns are
 /// keys; cached keys come first. For cross-attention, the keys are those of the encoder's sequence.
+/// With attention in windows, each window of an image is a sequence. Its maps do not have the
+/// padding of the window, so rows with padding sum to less than 1.
 struct LayerMaps {
   std::int64_t layer = 0;
   std::int64_t heads = 0;
   std::vector<MatrixView<const float>> maps;  // all heads of sequence 0, then of 1, …
   std::optional<PatchGrid> grid = {};         // patch grid of rows and columns, for images
+  std::span<const PatchWindow> windows = {};  // of an image, whose maps follow each other; empty:
+                                              // a map covers its whole sequence
 
   MatrixView<const float> map(std::int64_t sequence, std::int64_t head) const {
     return maps[static_cast<std::size_t>(sequence * heads + head)];
   }
+  /// Returns the number of texts or images.
+  std::int64_t inputs() const {
+    return std::ssize(maps) / heads / std::max<std::int64_t>(std::ssize(windows), 1);
+  }
+  /// Returns the map of a whole image, with 0 between its windows: (T, T). Requires windows.
+  Matrix<float> map_of_image(std::int64_t image, std::int64_t head) const;
 };
 
 /// Router decisions of one layer for the tokens of all sequences.

@@ -77,9 +77,9 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       caches_(caches),
       encoder_output_(encoder_output),
       experts_(spec, observer, compute),
-      mixers_(rows, compute, caches),
-      biases_(spec, weights, rows, compute),
-      selection_(spec, weights, rows, compute, caches) {
+      mixers_(rows_, compute, caches),
+      biases_(spec, weights, rows_, compute),
+      selection_(spec, weights, rows_, compute, caches) {
   bool mixes = false;
   for (const LayerWeights& layer : weights.layers) {
     if (layer.input || layer.convolution || layer.own_input || layer.block) mixes = true;
@@ -191,7 +191,8 @@ void LayerRun::run_attention(std::int64_t layer, MatrixView<const float> input) 
     if (weights.block) add_adapters(*weights.block, input, qkv);
   }
   if (observer_.on_projections) observer_.on_projections(layer, qkv);
-  attend_all(layer, input);
+  spec_.layers[static_cast<std::size_t>(layer)].attention.windows ? attend_windows(layer, input)
+                                                                  : attend_all(layer, input);
   if (weights.attention_gate == nullptr) return;
   const MatrixView<float> context = context_.view();
   apply(*weights.attention_gate, input, {.activation = Activation::sigmoid, .multiply = context},
@@ -314,7 +315,8 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   if (weights.output_factor != 1) mix(states_, weights.output_factor, states_, 0);
   const auto taken_up = skipped_.find(layer);
   if (taken_up != skipped_.end()) taken_up->second = copied(states_.view());
-  check_states(weights_, stream, "layer " + std::to_string(layer));
+  if (weights.merging) merge_patches(*weights.merging);
+  check_states(weights_, states_.view(), "layer " + std::to_string(layer));
 }
 
 void LayerRun::add_own_input(std::int64_t layer) {

@@ -104,6 +104,9 @@ class LayerRun {
   void finish_keys_and_values(std::int64_t layer, const Positions& tables);
   MatrixView<float> keys_and_values(std::int64_t layer);
   void attend_all(std::int64_t layer, MatrixView<const float> input);
+  const std::vector<PatchWindow>& windows_of(const PatchWindowSpec& spec);
+  void attend_windows(std::int64_t layer, MatrixView<const float> input);
+  void merge_patches(const PatchMergingWeights& merging);
   void add_cross_attention(std::int64_t layer, bool maps_only, MatrixView<const float> given);
   void make_cross_attention(std::int64_t layer);
   void attend_cross_heads(std::int64_t layer, MatrixView<const float> made);
@@ -134,7 +137,7 @@ class LayerRun {
   const ModelSpec& spec_;
   const ForwardWeights& weights_;
   std::span<const TokenIds> sequences_;
-  const SequenceRows& rows_;
+  SequenceRows rows_;  // of the current layer
   Matrix<float>& states_;
   const ForwardObserver& observer_;
   const Compute& compute_;
@@ -163,6 +166,13 @@ class LayerRun {
   };
   std::deque<KnownTable> tables_;
   std::optional<RotaryTable> patch_table_;  // for every image: all layers rotate alike
+  struct KnownWindows {
+    PatchGrid grid;
+    PatchWindowSpec spec;
+    std::vector<PatchWindow> windows;
+  };
+  std::deque<KnownWindows> windows_;
+  Matrix<float> window_qkv_, window_context_;  // with the rows of windows
   std::mutex scratch_mutex_;
   std::vector<std::unique_ptr<Scratch>> scratch_;  // not used by any thread
   ScoreBiases biases_;

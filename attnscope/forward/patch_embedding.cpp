@@ -36,9 +36,9 @@ void check_image(const Model& model, const MediaInput& image) {
                  " pixels) for " + model.name());
   }
   const bool any_size = spec.rule.other_sizes != OtherSizes::refused;
-  if (!any_size && (shape[1] != spec.image_size || shape[2] != spec.image_size)) {
+  if (!any_size && (shape[1] != spec.image_rows || shape[2] != spec.image_cols)) {
     refuse_image("an image of " + size_text(shape[1], shape[2]) + " pixels: " + model.name() +
-                 " takes only " + size_text(spec.image_size, spec.image_size) + " pixels");
+                 " takes only " + size_text(spec.image_rows, spec.image_cols) + " pixels");
   }
   const auto wrong = std::find_if(image.values.begin(), image.values.end(),
                                   [](float value) { return !std::isfinite(value); });
@@ -75,27 +75,29 @@ void cut_patch(const MediaInput& image, const PatchSpec& spec, std::int64_t row,
 /// interpolated between them.
 Matrix<float> positions_of(const PatchSpec& spec, const Matrix<float>& learned,
                            const PatchGrid& grid) {
-  const std::int64_t side = spec.image_size / spec.size, width = learned.cols();
-  const auto taps = [&](std::int64_t to) {
+  const std::int64_t down = spec.image_rows / spec.size, across = spec.image_cols / spec.size;
+  const std::int64_t width = learned.cols();
+  const auto taps = [&](std::int64_t from, std::int64_t to) {
     switch (spec.rule.other_sizes) {
-      case OtherSizes::wide_cubic: return resample_taps(ResampleFilter::bicubic, side, to);
-      case OtherSizes::wide_linear: return resample_taps(ResampleFilter::bilinear, side, to);
-      default: return plain_cubic_taps(side, to);
+      case OtherSizes::wide_cubic: return resample_taps(ResampleFilter::bicubic, from, to);
+      case OtherSizes::wide_linear: return resample_taps(ResampleFilter::bilinear, from, to);
+      default: return plain_cubic_taps(from, to);
     }
   };
-  const std::vector<ResampleTaps> of_rows = taps(grid.rows), of_cols = taps(grid.cols);
+  const std::vector<ResampleTaps> of_rows = taps(down, grid.rows),
+                                  of_cols = taps(across, grid.cols);
   Matrix<float> out(grid.patches(), width);
   std::vector<double> sums(static_cast<std::size_t>(width));
   for (std::int64_t row = 0; row < grid.rows; ++row) {
-    const ResampleTaps& down = of_rows[static_cast<std::size_t>(row)];
+    const ResampleTaps& above = of_rows[static_cast<std::size_t>(row)];
     for (std::int64_t col = 0; col < grid.cols; ++col) {
-      const ResampleTaps& across = of_cols[static_cast<std::size_t>(col)];
+      const ResampleTaps& beside = of_cols[static_cast<std::size_t>(col)];
       std::fill(sums.begin(), sums.end(), 0.0);
-      for (std::size_t y = 0; y < down.weights.size(); ++y) {
-        for (std::size_t x = 0; x < across.weights.size(); ++x) {
-          const double weight = down.weights[y] * across.weights[x];
-          const float* from = &learned((down.first + static_cast<std::int64_t>(y)) * side +
-                                           across.first + static_cast<std::int64_t>(x),
+      for (std::size_t y = 0; y < above.weights.size(); ++y) {
+        for (std::size_t x = 0; x < beside.weights.size(); ++x) {
+          const double weight = above.weights[y] * beside.weights[x];
+          const float* from = &learned((above.first + static_cast<std::int64_t>(y)) * across +
+                                           beside.first + static_cast<std::int64_t>(x),
                                        0);
           for (std::size_t at = 0; at < sums.size(); ++at) {
             sums[at] += weight * static_cast<double>(from[at]);
@@ -107,6 +109,10 @@ Matrix<float> positions_of(const PatchSpec& spec, const Matrix<float>& learned,
     }
   }
   return out;
+}
+
+void add_to(float* row, const float* other, std::int64_t cols) {
+  for (std::int64_t col = 0; col < cols; ++col) row[col] += other[col];
 }
 
 }  // namespace
@@ -124,7 +130,7 @@ PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
   if (images.empty()) refuse_image("no image given");
   const PatchSpec& spec = *model.spec().stream.patches;
   const PatchGrid grid = grid_of_image(model, images.front());
-  const std::int64_t width = model.dimensions().width;
+  const std::int64_t width = model.spec().dimensions_of(0).width;
   const PatchWeights& of = *weights.patches;
   Matrix<float> positions;
   if (of.positions.rows() > 0) positions = positions_of(spec, of.positions, grid);
@@ -142,12 +148,18 @@ PreparedStates embed_images(const Model& model, const ForwardWeights& weights,
     const MatrixView<float> own = out.states.view().row_block(first, grid.length());
     const MatrixView<float> patches = own.row_block(grid.before, grid.patches());
     if (grid.before > 0) std::copy_n(of.before.data(), grid.before * width, &own(0, 0));
-    apply(*of.projection, pixels.view(), {.add = positions.view()}, patches, compute);
+    apply(*of.projection, pixels.view(),
+          {.add = spec.rule.positions_after_norm ? MatrixView<float>{} : positions.view()}, patches,
+          compute);
     out.lengths.push_back(grid.length());
     first += grid.length();
   }
   if (weights.embedding_norm) {
     apply_norm(*weights.embedding_norm, out.states.view(), out.states.view(), compute);
+  }
+  for (std::int64_t row = 0; spec.rule.positions_after_norm && row < out.states.rows(); ++row) {
+    if (positions.rows() == 0) break;
+    add_to(&out.states(row, 0), &positions(row % grid.patches(), 0), width);
   }
   return out;
 }
@@ -181,17 +193,9 @@ RotaryTable patch_rotary_table(double base, std::int64_t head_dim, const PatchGr
   return table;
 }
 
-namespace {
-
-void add_to(float* row, const float* other, std::int64_t cols) {
-  for (std::int64_t col = 0; col < cols; ++col) row[col] += other[col];
-}
-
-}  // namespace
-
 PatchWeights read_patch_weights(const TensorReader& reader, const PatchSpec& spec) {
   const Model& model = reader.model();
-  const std::int64_t width = model.dimensions().width;
+  const std::int64_t width = model.spec().dimensions_of(0).width;
   const PatchRule& rule = spec.rule;
   const auto site = [&](const std::string& name) -> const CheckpointTensor& {
     return reader.need(model.find(model.prefix() + name));
@@ -224,7 +228,7 @@ PatchWeights read_patch_weights(const TensorReader& reader, const PatchSpec& spe
   }
   if (rule.positions.empty()) return out;
 
-  const std::int64_t side = spec.image_size / spec.size, patches = side * side;
+  const std::int64_t patches = (spec.image_rows / spec.size) * (spec.image_cols / spec.size);
   const Matrix<float> all = reader.rows_of_width(site(rule.positions), width);
   if (all.rows() != tokens + patches) {
     reader.refuse("'" + rule.positions + "' has " + std::to_string(all.rows()) + " rows, not the " +

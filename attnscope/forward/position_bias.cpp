@@ -6,7 +6,6 @@
 
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/matrix_buffers.h"
-#include "attnscope/model/tensor_names.h"
 #include "attnscope/tensor/low_precision.h"
 
 namespace attnscope {
@@ -105,9 +104,14 @@ void ScoreBiases::enter(std::int64_t layer, MatrixView<const float> input) {
   }
   if (layer_->disentangled) make_disentangled(*layer_->disentangled, weights_.layers[at]);
   if (layer_->relative) make_relative(*layer_->relative, weights_.layers[at]);
+  heads_ = spec_.dimensions_of(layer).heads.heads;
   grid_table_ = weights_.layers[at].grid_table;
   distance_table_ = weights_.layers[at].distance_table.view();
-  if (layer_->grid && !rows_.grid) throw std::logic_error("biases between patches need a grid");
+  row_offsets_ = weights_.layers[at].row_offsets.get();
+  column_offsets_ = weights_.layers[at].column_offsets.get();
+  if ((layer_->grid || layer_->axes) && !rows_.grid && rows_.windows == nullptr) {
+    throw std::logic_error("biases between patches need a grid");
+  }
 }
 
 void ScoreBiases::make_alibi(const Alibi& alibi) {
@@ -233,8 +237,11 @@ MatrixView<const float> ScoreBiases::of(std::size_t sequence, std::int64_t head,
                                         Scratch& scratch) const {
   if (layer_->disentangled) return disentangled(head, q, k, scratch);
   if (layer_->relative) return relative(sequence, head, q, scratch);
-  if (layer_->grid) return grid(head, scratch);
   if (layer_->distances) return by_distance(sequence, q, scratch);
+  if (layer_->grid && layer_->grid->class_token) return grid(head, scratch);
+  if (layer_->grid || layer_->axes || layer_->windows) {
+    return between_patches(sequence, head, q, scratch);
+  }
   if (!layer_->alibi && !layer_->buckets) return {};
   const float* of_head = &table_(head, 0);
   const std::int64_t tokens = rows_.tokens(sequence);
@@ -280,10 +287,10 @@ MatrixView<const float> ScoreBiases::by_distance(std::size_t sequence, MatrixVie
 
 MatrixView<const float> ScoreBiases::grid(std::int64_t head, Scratch& scratch) const {
   const PatchGrid& grid = *rows_.grid;
-  const std::int64_t heads = spec_.dimensions.heads.heads, tokens = grid.length();
+  const std::int64_t tokens = grid.length();
   const std::int64_t across = 2 * grid.cols - 1, offsets = (2 * grid.rows - 1) * across;
   const auto value = [&](std::int64_t row) {
-    return grid_table_[static_cast<std::size_t>(row * heads + head)];
+    return grid_table_[static_cast<std::size_t>(row * heads_ + head)];
   };
   Matrix<float>& bias = scratch.bias;
   if (bias.rows() != tokens || bias.cols() != tokens) bias = Matrix<float>(tokens, tokens);
@@ -297,6 +304,50 @@ MatrixView<const float> ScoreBiases::grid(std::int64_t head, Scratch& scratch) c
     }
   }
   bias(0, 0) = value(offsets + 2);
+  return bias.view();
+}
+
+MatrixView<const float> ScoreBiases::between_patches(std::size_t sequence, std::int64_t head,
+                                                     MatrixView<const float> q,
+                                                     Scratch& scratch) const {
+  const PatchWindow* window =
+      rows_.windows == nullptr ? nullptr : &(*rows_.windows)[sequence % rows_.windows->size()];
+  const std::int64_t side = layer_->windows ? layer_->windows->size : 0;
+  const PatchGrid grid = window == nullptr ? *rows_.grid : PatchGrid{.rows = side, .cols = side};
+  const std::int64_t across = 2 * grid.cols - 1, tokens = q.rows;
+  const auto place = [&](std::int64_t token) {
+    return window == nullptr ? token : window->places[static_cast<std::size_t>(token)];
+  };
+  const bool wraps = window != nullptr && !window->regions.empty();
+  const auto region = [&](std::int64_t token) {
+    return window->regions[static_cast<std::size_t>(token)];
+  };
+  if (row_offsets_ != nullptr) {
+    const Compute alone{.kernels = compute_.kernels, .stop = compute_.stop};
+    multiply_rows(q, row_offsets_->view(), scratch.of_queries, alone);
+    multiply_rows(q, column_offsets_->view(), scratch.of_columns, alone);
+  }
+  Matrix<float>& bias = scratch.bias;
+  if (bias.rows() != tokens || bias.cols() != tokens) bias = Matrix<float>(tokens, tokens);
+  for (std::int64_t query = 0; query < tokens; ++query) {
+    const std::int64_t from = place(query);
+    for (std::int64_t key = 0; key < tokens; ++key) {
+      const std::int64_t to = place(key);
+      const std::int64_t down = from / grid.cols - to / grid.cols + grid.rows - 1;
+      const std::int64_t right = from % grid.cols - to % grid.cols + grid.cols - 1;
+      float sum = 0;
+      if (!grid_table_.empty()) {
+        sum = grid_table_[static_cast<std::size_t>((down * across + right) * heads_ + head)];
+      }
+      if (row_offsets_ != nullptr) {
+        sum += scratch.of_queries(query, down) + scratch.of_columns(query, right);
+      }
+      if (wraps && region(query) != region(key)) {
+        sum += static_cast<float>(layer_->windows->wrapped);
+      }
+      bias(query, key) = sum;
+    }
+  }
   return bias.view();
 }
 
@@ -324,157 +375,6 @@ MatrixView<const float> ScoreBiases::disentangled(std::int64_t head, MatrixView<
     }
   }
   return bias.view();
-}
-
-std::string ScoreBiasReader::name_of(const std::string& pattern, std::int64_t layer) const {
-  return model_.prefix() + fill_pattern(pattern, layer_numbers(spec_.dimensions, layer));
-}
-
-std::vector<float> ScoreBiasReader::first_rows(const RowTable& table, std::int64_t count,
-                                               std::int64_t layer) const {
-  check_dtype(*table.tensor);
-  if (table.rows < count) {
-    refuse("'" + table.tensor->name + "' has " + std::to_string(table.rows) +
-               " rows, fewer than the " + std::to_string(count) + " that " + spec_.source +
-               " specifies",
-           layer);
-  }
-  TensorMatrix matrix = whole_matrix(table.tensor->view);
-  matrix.rows = count;
-  std::vector<float> rows = values(matrix);
-  table.check_intact();
-  return rows;
-}
-
-void ScoreBiasReader::read(std::int64_t layer, LayerWeights& out) {
-  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
-  const std::int64_t heads = spec_.dimensions.heads.heads;
-  if (!spec.sinks.empty()) {
-    out.sinks = values(need(model_.find(name_of(spec.sinks, layer), Shape{heads}), layer));
-  }
-  if (spec.buckets) {
-    out.bucket_table = read_buckets(spec, layer);
-    if (spec.buckets->gate) out.bucket_gate = read_gate(*spec.buckets->gate, layer);
-  }
-  if (spec.grid) out.grid_table = read_grid(*spec.grid, layer);
-  if (spec.distances) out.distance_table = read_distances(*spec.distances, layer);
-  if (spec.disentangled) read_disentangled(*spec.disentangled, layer, out);
-  if (spec.relative) read_relative(*spec.relative, layer, out);
-}
-
-/// Reads the table of BucketBias, (buckets, H), scaled if the scores scale it.
-std::vector<float> ScoreBiasReader::read_buckets(const AttentionSpec& spec,
-                                                 std::int64_t layer) const {
-  const BucketBias& buckets = *spec.buckets;
-  const std::int64_t heads = spec_.dimensions.heads.heads;
-  const std::string name = name_of(buckets.table, layer);
-  std::vector<float> out;
-  if (buckets.by_head) {
-    const std::vector<float> rows =
-        values(need(model_.find(name, Shape{heads, buckets.count}), layer));
-    for (std::int64_t bucket = 0; bucket < buckets.count; ++bucket) {
-      for (std::int64_t head = 0; head < heads; ++head) {
-        out.push_back(rows[static_cast<std::size_t>(head * buckets.count + bucket)]);
-      }
-    }
-  } else {
-    out = first_rows(table(name, heads), buckets.count, layer);
-  }
-  const auto scale = static_cast<float>(spec.scale);
-  for (float& value : out) value *= buckets.scaled ? scale : 1.0F;
-  return out;
-}
-
-void ScoreBiasReader::read_relative(const RelativeWaveSpec& spec, std::int64_t layer,
-                                    LayerWeights& out) const {
-  const std::int64_t width = spec_.dimensions.width;
-  const HeadShape& heads = spec_.dimensions.heads;
-  const std::int64_t outputs = heads.total_dim(Role::query);
-  const std::string name = name_of(spec.projection, layer);
-  const Shape shape{width, heads.heads, heads.head_dim};
-  TensorMatrix matrix{.tensor = need(model_.find(name, shape), layer).view,
-                      .rows = outputs,
-                      .cols = width,
-                      .row_stride = 1,
-                      .col_stride = outputs,
-                      .block_rows = outputs};
-  if (matrix.tensor.stride(0) != outputs || matrix.tensor.stride(1) != heads.head_dim) {
-    refuse("'" + name + "' is not stored in row-major order", layer);
-  }
-  out.relative_key = make_linear({std::move(matrix)}, {}, /*copied=*/false);
-  const auto bias = [&](const std::string& pattern) {
-    return values(
-        need(model_.find(name_of(pattern, layer), Shape{heads.heads, heads.head_dim}), layer));
-  };
-  const std::vector<float> of_content = bias(spec.content_bias);
-  out.relative_bias = bias(spec.position_bias);
-  for (std::size_t at = 0; at < of_content.size(); ++at) out.relative_bias[at] -= of_content[at];
-}
-
-BucketGateWeights ScoreBiasReader::read_gate(const BucketGate& gate, std::int64_t layer) const {
-  constexpr std::int64_t kOutputs = 2, kSummed = 4;
-  const HeadShape& heads = spec_.dimensions.heads;
-  const std::string name = name_of(gate.linear, layer);
-  const auto read = [&](const std::string& tensor, const Shape& shape) {
-    return values(need(model_.find(tensor, shape), layer));
-  };
-  const std::vector<float> rows = read(name, {kOutputs * kSummed, heads.head_dim});
-  const std::vector<float> bias = read(bias_names(name).front(), {kOutputs * kSummed});
-  BucketGateWeights out{.rows = Matrix<float>(kOutputs, heads.head_dim),
-                        .bias = {},
-                        .factors = read(name_of(gate.factors, layer), {1, heads.heads, 1, 1})};
-  const auto sum_of = [&](const std::vector<float>& all, std::int64_t output, std::int64_t cols,
-                          std::int64_t col) {
-    double sum = 0;
-    for (std::int64_t row = output * kSummed; row < (output + 1) * kSummed; ++row) {
-      sum += static_cast<double>(all[static_cast<std::size_t>(row * cols + col)]);
-    }
-    return static_cast<float>(sum);
-  };
-  for (std::int64_t output = 0; output < kOutputs; ++output) {
-    out.bias.push_back(sum_of(bias, output, 1, 0));
-    for (std::int64_t col = 0; col < heads.head_dim; ++col) {
-      out.rows(output, col) = sum_of(rows, output, heads.head_dim, col);
-    }
-  }
-  return out;
-}
-
-Matrix<float> ScoreBiasReader::read_distances(const DistanceBias& distances,
-                                              std::int64_t layer) const {
-  const std::int64_t rows = distances.before + 1 + distances.after;
-  const std::int64_t size = spec_.dimensions.heads.head_dim;
-  const Shape shape{rows, size};
-  return rows_of_width(need(model_.find(name_of(distances.table, layer), shape), layer), size);
-}
-
-std::vector<float> ScoreBiasReader::read_grid(const GridBias& grid, std::int64_t layer) const {
-  const PatchSpec& patches = *spec_.stream.patches;
-  const std::int64_t offsets = 2 * (patches.image_size / patches.size) - 1;
-  const Shape shape{offsets * offsets + 3, spec_.dimensions.heads.heads};
-  return values(need(model_.find(name_of(grid.table, layer), shape), layer));
-}
-
-void ScoreBiasReader::read_disentangled(const DisentangledSpec& spec, std::int64_t layer,
-                                        LayerWeights& out) {
-  const std::int64_t width = spec_.dimensions.width;
-  const std::int64_t outputs = spec_.dimensions.heads.total_dim(Role::query);
-  if (distances_ == nullptr) {
-    const std::vector<float> rows =
-        first_rows(table(model_.prefix() + spec.table, width), 2 * spec.span, layer);
-    Matrix<float> embeddings(2 * spec.span, width);
-    std::copy(rows.begin(), rows.end(), embeddings.data());
-    if (const OptionalNorm normed = norm(spec.norm, layer, width)) {
-      apply_norm(*normed, embeddings.view(), embeddings.view(), compute_);
-    }
-    distances_ = std::make_shared<const Matrix<float>>(std::move(embeddings));
-  }
-  out.distances = distances_;
-  if (spec.shared) return;
-  if (spec.position_to_content) {
-    out.distance_query = linear(name_of(spec.query, layer), outputs, width);
-  }
-  if (spec.content_to_position) out.distance_key = linear(name_of(spec.key, layer), outputs, width);
 }
 
 }  // namespace attnscope

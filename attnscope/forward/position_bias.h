@@ -42,7 +42,7 @@ class ScoreBiases {
 
   /// Buffers of a thread, reused between heads.
   struct Scratch {
-    Matrix<float> of_queries, of_keys, bias;
+    Matrix<float> of_queries, of_keys, of_columns, bias;
   };
   /// Returns the bias of a head for a sequence (AttentionRule::bias) with queries q and keys k. No
   /// data if the layer has none. Valid until enter() or the next call with this scratch.
@@ -62,6 +62,8 @@ class ScoreBiases {
   MatrixView<const float> grid(std::int64_t head, Scratch& scratch) const;
   MatrixView<const float> relative(std::size_t sequence, std::int64_t head,
                                    MatrixView<const float> q, Scratch& scratch) const;
+  MatrixView<const float> between_patches(std::size_t sequence, std::int64_t head,
+                                          MatrixView<const float> q, Scratch& scratch) const;
   MatrixView<const float> disentangled(std::int64_t head, MatrixView<const float> q,
                                        MatrixView<const float> k, Scratch& scratch) const;
 
@@ -71,8 +73,10 @@ class ScoreBiases {
   const Compute& compute_;
   std::int64_t tokens_ = 0;  // tokens of the longest sequence
   const AttentionSpec* layer_ = nullptr;
+  std::int64_t heads_ = 0;             // of the layer
   std::span<const float> grid_table_;  // of the layer, see LayerWeights
   MatrixView<const float> distance_table_;
+  const Matrix<float>*row_offsets_ = nullptr, *column_offsets_ = nullptr;
   /// One row per head, indexed by distance from −(tokens − 1) on, or by key.
   Matrix<float> table_;
   std::optional<Alibi> known_alibi_;  // source of table_
@@ -105,6 +109,11 @@ class ScoreBiasReader : TensorReader {
   BucketGateWeights read_gate(const BucketGate& gate, std::int64_t layer) const;
   Matrix<float> read_distances(const DistanceBias& distances, std::int64_t layer) const;
   std::vector<float> read_grid(const GridBias& grid, std::int64_t layer) const;
+  std::vector<float> read_grid_mlp(const GridMlp& mlp, std::int64_t layer) const;
+  std::shared_ptr<const Matrix<float>> read_offsets(const std::string& pattern,
+                                                    std::int64_t patches, std::int64_t layer) const;
+  /// Returns the grid of the patches between which the layer attends.
+  PatchGrid attended_grid(std::int64_t layer) const;
   void read_disentangled(const DisentangledSpec& spec, std::int64_t layer, LayerWeights& out);
   std::vector<float> read_buckets(const AttentionSpec& spec, std::int64_t layer) const;
   void read_relative(const RelativeWaveSpec& spec, std::int64_t layer, LayerWeights& out) const;

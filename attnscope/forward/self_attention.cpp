@@ -29,6 +29,16 @@ void scale_queries_by_position(const TemperatureSpec& temperature, std::int64_t 
   }
 }
 
+/// Sets the windows of the maps. Their padding follows their patches.
+void leave_out_padding(const std::vector<PatchWindow>& windows, LayerMaps& shown) {
+  shown.windows = windows;
+  for (std::size_t at = 0; at < shown.maps.size(); ++at) {
+    const std::size_t sequence = at / static_cast<std::size_t>(shown.heads);
+    const std::int64_t count = windows[sequence % windows.size()].count();
+    shown.maps[at] = shown.maps[at].block(0, count, 0, count);
+  }
+}
+
 }  // namespace
 
 AttentionMask mask_of(const MaskSpec& spec) {
@@ -260,6 +270,7 @@ void LayerRun::attend_all(std::int64_t layer, MatrixView<const float> input) {
     }
     shown = make_room_for_maps(layer, keys);
     shown.grid = rows_.grid;
+    if (rows_.windows != nullptr) leave_out_padding(*rows_.windows, shown);
   }
   const AttentionRule rule{.scale = static_cast<float>(spec.scale),
                            .soft_cap = static_cast<float>(spec.soft_cap.value_or(0)),
@@ -284,6 +295,9 @@ void LayerRun::attend_all(std::int64_t layer, MatrixView<const float> input) {
         kept_elsewhere ? MatrixView<float>{} : head_of(Role::key, layer, sequence, kv_head);
     own.bias = spec.indexer ? selection_.of(sequence)
                             : biases_.of(sequence, head, query, keys, scratch->bias);
+    if (!weights.cosine_scales.empty()) {
+      own.scale *= weights.cosine_scales[static_cast<std::size_t>(head)];
+    }
     if (!weights.sinks.empty()) own.sink = weights.sinks[static_cast<std::size_t>(head)];
     if (caches_.empty()) {
       attend(query, keys, head_of(Role::value, layer, sequence, kv_head), own, map, out,

@@ -30,6 +30,15 @@ struct LayerShapeRule {
   ConfigFlag doubles_sharing = {"", false};  // the MLPs of layers that share are twice as wide
 };
 
+/// Patch merging between stages: 2 x 2 patches become one. Their states are concatenated column by
+/// column, normalized and projected to the next hidden size. Zeros complete odd rows and columns.
+/// Source: Swin, arXiv 2103.14030.
+struct PatchMergingRule {
+  std::string norm, projection;  // patterns under the prefix
+  bool norm_last = false;        // the norm follows the projection (Swin v2)
+  double epsilon = 1e-5;         // of the norm, whatever the epsilon of other norms
+};
+
 /// Layers in stages with different sizes (Swin, SegFormer). In names, `{group}` stands for the
 /// stage and `{inner}` for the number of the layer in its stage. The lists have one entry per
 /// stage.
@@ -37,6 +46,7 @@ struct StageRule {
   ConfigList depths, heads;     // numbers of layers and of heads
   ConfigList widths = {};       // hidden sizes; no name: the hidden size doubles per stage
   std::string mlp_ratios = {};  // key of the list of MLP ratios; empty: `keys.mlp_ratio`
+  std::optional<PatchMergingRule> merging = {};  // after every stage but the last
 };
 
 /// Where a layer's keys and values come from.
@@ -121,6 +131,7 @@ struct Architecture {
   std::optional<MlaRule> mla = {};
   MultiplierRule multipliers = {};
   std::optional<WindowRule> window = {};
+  std::optional<PatchWindowRule> patch_windows = {};
   std::optional<LayerShapeRule> shapes = {};
   std::optional<StageRule> stages = {};     // none: all layers have the same hidden size
   std::optional<RopeRule> rope = {};        // none: no rotary position embeddings

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "attnscope/model/config_keys.h"
 
@@ -59,15 +60,46 @@ struct DistanceBias {
   bool operator==(const DistanceBias&) const = default;
 };
 
-/// A learned bias per head and offset between two patches of an image, in rows and columns. A model
-/// has one row before its patches (the class token), with three biases of its own. Source: BEiT,
-/// arXiv 2106.08254.
+/// A learned bias per head and offset between two patches of an image, in rows and columns. With
+/// attention in windows, the patches are those of a window. Source: BEiT, arXiv 2106.08254.
 struct GridBias {
-  /// A pattern under the prefix, ((2 n - 1)² + 3, H) for n x n patches: offsets row by row, then
-  /// the biases from the class token, to it, and from it to itself.
+  /// A pattern under the prefix, ((2 n - 1)², H) for n x n patches: offsets row by row. With a
+  /// class token, the one row before the patches, three more biases follow: from it, to it, and
+  /// from it to itself.
   std::string table;
+  bool class_token = true;
 
   bool operator==(const GridBias&) const = default;
+};
+
+/// The biases of GridBias as 16 sigmoid(MLP(x, y)), with one hidden layer and ReLU. An offset of o
+/// patches becomes x = sign(o) log2(1 + 8 |o| / m) / 3, where m is 1 less than the size of a
+/// window, or of a window in pretraining. Source: Swin v2, arXiv 2111.09883; transformers,
+/// modeling_swinv2.py.
+struct GridMlpRule {
+  std::string mlp;                      // a pattern, before `.0` and `.2`: (F, 2) and (H, F)
+  std::string pretrained_windows = {};  // key of a list: sizes per stage; 0: that of this model
+};
+
+/// Learned biases of the offset in rows and of the offset in columns, each the product of the
+/// unscaled query with an embedding: q · r + q · c. Source: SAM; MViTv2, arXiv 2112.01526.
+struct AxisBiases {
+  std::string rows, columns;  // patterns under the prefix, (2 n - 1, d) for n patches
+
+  bool operator==(const AxisBiases&) const = default;
+};
+
+/// Attention within square windows of an image's patches. Padding completes the last windows: its
+/// queries, keys and values are the biases of their projections. Source: Swin, arXiv 2103.14030.
+struct PatchWindowRule {
+  ConfigKey size;  // W, patches per side
+  /// In every second layer of a stage, windows start W / 2 patches later. They wrap around, so
+  /// that a window contains patches from both ends of the image. This term is added to the scores
+  /// of such pairs. None: windows never start later.
+  std::optional<double> wrapped = {};
+  bool shrinks = false;  // a window is not larger than its stage; otherwise that is an error
+  std::string full_layers = {};  // key of a list of layers without windows
+  std::vector<std::int64_t> full_by_default = {};
 };
 
 /// Scales queries with their position t: q (1 + `growth` ln(1 + floor(t / `period`))).
@@ -141,6 +173,12 @@ struct ScoreRule {
   std::optional<GridBias> grid = {};
   std::optional<RelativeWaveRule> relative = {};
   std::optional<DistanceRule> distances = {};
+  std::optional<GridMlpRule> grid_mlp = {};
+  std::optional<AxisBiases> axes = {};
+  ConfigFlag has_axes = {"", true};
+  /// A pattern under the prefix, (H, 1, 1): logarithms of a factor per head, at most 100. Queries
+  /// and keys are divided by their lengths, and nothing else scales scores (Swin v2).
+  std::string cosine_scales = {};
   /// A pattern under the prefix, (H,): scores of the learned sink, a column without key and value.
   std::string sinks = {};
 };

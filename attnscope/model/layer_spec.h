@@ -114,6 +114,29 @@ struct RelativeWaveSpec {
   std::optional<std::int64_t> clamp;  // tokens
 };
 
+/// GridMlpRule, resolved.
+struct GridMlp {
+  std::string mlp;
+  std::int64_t farthest = 1;  // m
+
+  bool operator==(const GridMlp&) const = default;
+};
+
+/// PatchWindowRule, resolved for one layer.
+struct PatchWindowSpec {
+  std::int64_t size = 1, shift = 0;  // patches: W, and how much later windows start
+  double wrapped = 0;                // see PatchWindowRule
+
+  bool operator==(const PatchWindowSpec&) const = default;
+};
+
+/// PatchMergingRule of the last layer of a stage.
+struct PatchMergingSpec {
+  std::string projection;  // a pattern, (D of the next stage, 4 D)
+  NormSpec norm;
+  bool norm_last = false;
+};
+
 /// The norms of the MLA latents.
 struct MlaSpec {
   std::optional<NormSpec> query_norm;  // none: queries have no latent
@@ -143,19 +166,23 @@ struct AttentionSpec {
   std::optional<TemperatureSpec> temperature;
   std::optional<ValueEmbeddingSpec> value_embedding;
   std::optional<MlaSpec> mla;
+  std::optional<PatchWindowSpec> windows;  // none: patches of the whole image are visible
+  std::string cosine_scales;   // see ScoreRule; empty: queries and keys keep their lengths
   std::optional<Alibi> alibi;  // at most one of these changes scores
   std::optional<BucketBias> buckets;
   std::optional<DisentangledSpec> disentangled;
   std::optional<GridBias> grid;
   std::optional<RelativeWaveSpec> relative;
   std::optional<DistanceBias> distances;
+  std::optional<GridMlp> grid_mlp;
+  std::optional<AxisBiases> axes;
   std::optional<IndexerSpec> indexer;  // none: all keys allowed by the mask are visible
   std::string sinks;                   // scores (H,) of the learned sink, a column without key and
                                        // value; empty: none
 
   /// Whether a term that depends on the positions of query and key is added to scores.
   bool biased_by_position() const {
-    return alibi || buckets || disentangled || grid || relative || distances;
+    return alibi || buckets || disentangled || grid || relative || distances || grid_mlp || axes;
   }
 };
 
@@ -243,6 +270,7 @@ struct LayerSpec {
   std::optional<PerLayerInputSpec> own_input;  // applied after the MLP
   std::optional<LaurelSpec> laurel;            // applied after the attention
   std::optional<ConformerSpec> conformer;      // applied before and after the attention
+  std::optional<PatchMergingSpec> merging;     // applied after everything else
   /// The gates g of a token become max(0, g − mean − this · standard deviation) before the
   /// activation; none: they do not change.
   std::optional<double> gate_cutoff;
@@ -260,7 +288,8 @@ struct LayerSpec {
 /// transformers, modeling_dinov3_vit.py.
 struct PatchSpec {
   PatchRule rule;
-  std::int64_t image_size = 0, size = 0, channels = 0;  // pixels; pixels; color channels
+  std::int64_t image_rows = 0, image_cols = 0;  // pixels
+  std::int64_t size = 0, channels = 0;          // pixels; color channels
   std::int64_t registers = 0;
 };
 

@@ -241,7 +241,8 @@ InputNorm Model::input_norm(std::int64_t layer) const {
   }
   if (!norm) return {};
   const std::int64_t streams = dimensions().attends(layer) ? dimensions().attention_streams : 1;
-  return {.norm = norm, .gain = norm_gain(*norm, of_layer, {streams * dimensions().width})};
+  const std::int64_t width = streams * spec_.dimensions_of(layer).width;
+  return {.norm = norm, .gain = norm_gain(*norm, of_layer, {width})};
 }
 
 bool Model::norms_queries() const {

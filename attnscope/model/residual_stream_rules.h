@@ -30,15 +30,16 @@ enum class HeadNormAxis {
 struct NormRule {
   NormKind kind = NormKind::layer;
   ConfigNumber epsilon = {};
-  ConfigNumber last_epsilon = {};      // of the final norm; no value: `epsilon` (CTRL)
-  ConfigNumber gain_offset = {"", 0};  // the gain is this + the stored value; 1 for Gemma
-  ConfigFlag affine = {"", true};      // false: norms have neither gain nor bias
-  ConfigFlag biased = {"", true};      // false: norms of kind `layer` have only a gain
-  std::string attention_input = {};    // of the attention input
-  std::string attention_output = {};   // of the attention output, before it is added to the
-                                       // residual stream
-  std::string attention_sum = {};      // of the residual stream after the addition
-  std::string attention_heads = {};    // of all head outputs together, before W_O (BitNet)
+  ConfigNumber last_epsilon = {};       // of the final norm; no value: `epsilon` (CTRL)
+  ConfigNumber embedding_epsilon = {};  // of the embedding norm; no value: `epsilon` (Swin)
+  ConfigNumber gain_offset = {"", 0};   // the gain is this + the stored value; 1 for Gemma
+  ConfigFlag affine = {"", true};       // false: norms have neither gain nor bias
+  ConfigFlag biased = {"", true};       // false: norms of kind `layer` have only a gain
+  std::string attention_input = {};     // of the attention input
+  std::string attention_output = {};    // of the attention output, before it is added to the
+                                        // residual stream
+  std::string attention_sum = {};       // of the residual stream after the addition
+  std::string attention_heads = {};     // of all head outputs together, before W_O (BitNet)
   std::string mlp_input = {};
   std::string mlp_hidden = {};  // of the input of W_down (BitNet)
   std::string mlp_output = {};
@@ -230,7 +231,7 @@ enum class OtherSizes {
 /// An image is cut into square patches, row by row. Each patch becomes a row of the residual
 /// stream. A remainder at the right or bottom edge is ignored.
 struct PatchRule {
-  ConfigKey image_size = {"image_size", 224};  // pixels, for both sides
+  ConfigKey image_size = {"image_size", 224};  // pixels, for both sides; or a list: rows, columns
   ConfigKey patch_size = {"patch_size", 16};
   ConfigKey patch_count = {};  // the number of patches, a square, instead of the image size
   ConfigKey channels = {"num_channels", 3};
@@ -242,6 +243,7 @@ struct PatchRule {
   std::string positions = {};            // for class token and patches, (1, n, D) or (n, D); empty:
                                          // none
   ConfigFlag has_positions = {"", true};
+  bool positions_after_norm = false;  // positions are added to the normalized embedding (Swin)
   OtherSizes other_sizes = OtherSizes::refused;
   /// Queries and keys of patches are rotated by row and column. This is the base of the angles; see
   /// PatchSpec.

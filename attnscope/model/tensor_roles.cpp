@@ -141,6 +141,17 @@ std::vector<TensorRule> sites_of(const Architecture& architecture, bool with_opt
     add("position_bias", scores.relative->position_bias);
   }
   if (scores.distances) add("distance_embedding", scores.distances->table);
+  if (scores.grid_mlp) add("position_bias", scores.grid_mlp->mlp, ".*");
+  if (scores.axes) {
+    add("position_bias", scores.axes->rows);
+    add("position_bias", scores.axes->columns);
+  }
+  add("score_scale", scores.cosine_scales);
+  if (architecture.stages && architecture.stages->merging) {
+    const PatchMergingRule& rule = *architecture.stages->merging;
+    add_linear("patch_merging", rule.projection);
+    add("norm", rule.norm, ".*");
+  }
   if (scores.disentangled) {
     const DisentangledRule& rule = *scores.disentangled;
     add("distance_embedding", rule.table);

@@ -1,10 +1,12 @@
-// Vision encoders and the text towers next to them, compared with transformers. Expected values: tools/golden_images.py.
+// Vision encoders and the text towers next to them, compared with transformers. Expected values:
+// tools/golden_images.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
@@ -54,6 +56,7 @@ double largest_difference(const std::vector<float>& got, const std::vector<float
 
 struct Seen {
   std::vector<float> states, maps, last;
+  std::vector<std::vector<float>> states_of, maps_of;  // by layer
 };
 
 void append(std::vector<float>& out, MatrixView<const float> rows) {
@@ -66,11 +69,22 @@ template <class Input>
 Seen seen_by(const ForwardPass& pass, const Input& input, Matrix<float>& last) {
   Seen seen;
   const ForwardObserver observer{
-      .on_hidden_states = [&](std::int64_t,
-                              MatrixView<const float> states) { append(seen.states, states); },
+      .on_hidden_states =
+          [&](std::int64_t, MatrixView<const float> states) {
+            append(seen.states, states);
+            append(seen.states_of.emplace_back(), states);
+          },
       .on_maps =
           [&](const LayerMaps& layer) {
-            for (const auto& map : layer.maps) append(seen.maps, map);
+            std::vector<float>& maps = seen.maps_of.emplace_back();
+            for (std::int64_t head = 0; head < layer.heads; ++head) {
+              if (layer.windows.empty()) {
+                append(maps, layer.map(0, head));
+              } else {
+                append(maps, std::as_const(layer).map_of_image(0, head).view());
+              }
+            }
+            seen.maps.insert(seen.maps.end(), maps.begin(), maps.end());
           }};
   last = pass.run(std::span(&input, 1), observer, {});
   append(seen.last, last.view());
@@ -85,6 +99,18 @@ class ImageGolden : public testing::TestWithParam<fs::path> {
     const auto& shape = wanted->view.shape;
     const std::size_t parts = shape.size() > 2 ? static_cast<std::size_t>(shape[0]) : 1;
     EXPECT_LE(largest_difference(got, values(*wanted), parts), tolerance) << name;
+  }
+
+  /// Values that differ in size between layers.
+  void compare_layers(const std::string& name, const std::vector<std::vector<float>>& got,
+                      double tolerance) const {
+    if (expected.find(name + ".0") == nullptr) return;
+    EXPECT_EQ(expected.find(name + "." + std::to_string(got.size())), nullptr);
+    for (std::size_t layer = 0; layer < got.size(); ++layer) {
+      const std::string own = name + "." + std::to_string(layer);
+      ASSERT_NE(expected.find(own), nullptr);
+      compare(own, got[layer], tolerance);
+    }
   }
 
   const Checkpoint expected = Checkpoint::open(GetParam() / "images.safetensors");
@@ -104,9 +130,12 @@ TEST_P(ImageGolden, EqualsTransformers) {
       const MediaInput image{.shape = pixels.view.shape, .values = values(pixels)};
       Matrix<float> last;
       const Seen seen = seen_by(pass, image, last);
-      EXPECT_EQ(last.rows(), pass.grid_of(image).length());
+      const bool merges = model.spec().architecture.stages.has_value();
+      if (!merges) EXPECT_EQ(last.rows(), pass.grid_of(image).length());
       compare("hidden_states" + end, seen.states, kStates);
       compare("attentions" + end, seen.maps, kMaps);
+      compare_layers("hidden_states" + end, seen.states_of, kStates);
+      compare_layers("attentions" + end, seen.maps_of, kMaps);
       compare("last" + end, seen.last, kStates);
       if (expected.find("pooled" + end) == nullptr) {
         EXPECT_EQ(pass.pooled_width(), 0);

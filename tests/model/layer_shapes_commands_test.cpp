@@ -79,35 +79,35 @@ TEST(CliLayerShapes, InfoListsTheDifferences) {
   EXPECT_EQ(facts["kv_cache_bytes_per_token"], 2 * 2 * 2 * (8 + 12));
 }
 
-/// Layers 1 and 2 are in stage 1, with twice the hidden size.
+/// Layer 2 is in stage 1, with twice the hidden size.
 TEST(CliLayerShapes, StagesHaveTheirOwnSizes) {
   const std::string swin = data_path("stacks/swin");
   const RunResult info = run_attnscope({"info", swin});
   EXPECT_TRUE(contains(info.out + info.err,
-                       "layer 0 has hidden size 4, 1 head, an MLP with intermediate size 8"));
+                       "layers 0, 1 have hidden size 4, 1 head, an MLP with intermediate size 8"));
   const json heads = report_of({"spectrum", swin, "--matrix", "q", "--per-head", "--quiet"});
-  EXPECT_EQ(heads["rows"].size(), 3U + 1U + 2U + 2U);  // whole matrices, then heads
-  EXPECT_NE(run_attnscope({"similarity", swin, "--head-matrix", "0,1"}).exit_code, 0);
-  EXPECT_EQ(run_attnscope({"similarity", swin, "--head-matrix", "1,1"}).exit_code, 0);
+  EXPECT_EQ(heads["rows"].size(), 3U + 1U + 1U + 2U);  // whole matrices, then heads
+  EXPECT_NE(run_attnscope({"similarity", swin, "--head-matrix", "0,2"}).exit_code, 0);
+  EXPECT_EQ(run_attnscope({"similarity", swin, "--head-matrix", "0,1"}).exit_code, 0);
 }
 
 TEST(CliLayerShapes, CompositionComparesOnlyHeadsOfOneStage) {
   const json report = report_of({"circuits", data_path("stacks/swin"), "--composition", "--quiet"});
   EXPECT_FALSE(report["rows"].empty());
   for (const json& row : report["rows"]) {
-    EXPECT_EQ(row["layer"], 1);
-    EXPECT_EQ(row["receiver_layer"], 2);
-    // The baseline is that of the hidden size of the stage, 8.
-    EXPECT_NEAR(row["score"].get<double>() - row["excess"].get<double>(), 1 / std::sqrt(8.0),
+    EXPECT_EQ(row["layer"], 0);
+    EXPECT_EQ(row["receiver_layer"], 1);
+    // The baseline is that of the hidden size of the stage, 4.
+    EXPECT_NEAR(row["score"].get<double>() - row["excess"].get<double>(), 1 / std::sqrt(4.0),
                 1e-12);
   }
 }
 
 TEST(CliLayerShapes, VisionModelsWithoutForwardPassStateTheReason) {
-  const RunResult run = run_attnscope(
-      {"attention", data_path("stacks/swin"), "--pixel-values", data_path("images/pixels.npy")});
+  const RunResult run = run_attnscope({"attention", data_path("stacks/segformer"), "--pixel-values",
+                                       data_path("images/pixels.npy")});
   EXPECT_NE(run.exit_code, 0);
-  EXPECT_TRUE(contains(run.err, "attention in windows is not supported")) << run.err;
+  EXPECT_TRUE(contains(run.err, "fewer, convolved patches is not supported")) << run.err;
 }
 
 TEST(CliLayerShapes, UnsupportedForwardPassStatesTheReason) {

@@ -107,7 +107,7 @@ void add_variant_inputs(ItemInputs& inputs, const Model& model, std::int64_t lay
     inputs.add("norm", gain.tensor != nullptr).add("norm_offset", norm ? norm->gain_offset : 0.0);
     if (gain.tensor != nullptr) {
       inputs.add_matrix(model.checkpoint(), *gain.tensor,
-                        as_row(*gain.tensor, model.dimensions().width));
+                        as_row(*gain.tensor, model.spec().dimensions_of(layer).width));
     }
   }
   if (variant.with_bias) {

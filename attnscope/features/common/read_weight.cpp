@@ -135,7 +135,7 @@ Read<Gain> read_gain(const Model& model, const NormSpec& norm, std::int64_t laye
 Read<std::optional<Gain>> read_input_gain(const Model& model, std::int64_t layer) {
   const auto [norm, site] = model.input_norm(layer);
   if (!norm) return {};
-  auto read = gain_of(model, *norm, site, model.dimensions().width);
+  auto read = gain_of(model, *norm, site, model.spec().dimensions_of(layer).width);
   if (!read.skipped.empty()) return {{}, "the norm before it: " + read.skipped};
   if (read.values.empty()) return {};
   return {std::move(read.values), ""};

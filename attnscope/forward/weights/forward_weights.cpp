@@ -73,7 +73,7 @@ class Reader : public TensorReader {
     }
     if (stream.patches) {
       out.patches = read_patch_weights(*this, *stream.patches);
-      out.embedding_norm = norm(stream.embedding_norm, 0, width);
+      out.embedding_norm = norm(stream.embedding_norm, 0, spec_.dimensions_of(0).width);
       return;
     }
     if (rule.tokens.empty()) {

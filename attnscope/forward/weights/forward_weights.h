@@ -79,6 +79,13 @@ struct AltUpWeights {
   std::vector<float> active_scale;  // (D,), see AltUpRule::scaled; empty: 1
 };
 
+/// Patch merging after a layer, see PatchMergingRule.
+struct PatchMergingWeights {
+  SharedLinear projection;
+  NormWeights norm;
+  bool norm_last = false;
+};
+
 /// LAuReL of a layer, see LaurelRule.
 struct LaurelWeights {
   SharedLinear left, right;
@@ -187,6 +194,7 @@ struct LayerWeights {
   std::optional<AltUpWeights> altup;
   std::optional<LaurelWeights> laurel;
   std::optional<ConformerWeights> conformer;
+  std::optional<PatchMergingWeights> merging;
   float output_factor = 1;
   std::vector<float> attention_factors, mlp_factors;  // (D,), factors of their outputs; empty: 1
   std::vector<float> sinks;                           // (H,); empty: none
@@ -194,6 +202,8 @@ struct LayerWeights {
   std::optional<BucketGateWeights> bucket_gate;
   Matrix<float> distance_table;  // of DistanceBias; empty: none
   std::vector<float> grid_table;                      // of GridBias, row-major; empty: none
+  std::vector<float> cosine_scales;                   // (H,), factors of scores; empty: 1
+  std::shared_ptr<const Matrix<float>> row_offsets, column_offsets;  // of AxisBiases; null: none
   std::shared_ptr<const Matrix<float>> distances;     // of relative positions, (2 span, D)
   SharedLinear distance_query, distance_key;          // null: projections of tokens are shared
   SharedLinear relative_key;                          // of RelativeWaveRule, (H d, D); null: none

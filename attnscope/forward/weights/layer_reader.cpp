@@ -205,7 +205,7 @@ void LayerReader::read_mixing(std::int64_t layer, LayerWeights& out) {
 LayerWeights LayerReader::read(std::int64_t layer) {
   const LayerSpec& spec = spec_.layers[static_cast<std::size_t>(layer)];
   const auto own = [&](const std::optional<NormSpec>& of) {
-    return norm(of, layer, spec_.dimensions.width);
+    return norm(of, layer, spec_.dimensions_of(layer).width);
   };
   const Dimensions& dimensions = spec_.dimensions_of(layer);
   const std::int64_t streams = spec.block ? dimensions.attention_streams : 1;
@@ -248,6 +248,7 @@ LayerWeights LayerReader::read(std::int64_t layer) {
   if (spec.block) out.block = read_block(*spec.block, layer);
   if (spec.conformer) out.conformer = read_conformer(*this, *spec.conformer, layer);
   if (spec.laurel) out.laurel = read_laurel(*spec.laurel, layer);
+  if (spec.merging) out.merging = read_merging(*spec.merging, layer);
   if (spec_.stream.altup) out.altup = read_altup(*spec_.stream.altup, layer);
   out.output_factor = output_factor(layer, spec.output_factor);
   out.attention_factors = factors(layer, spec.attention_factors, spec.attention_factor);
@@ -345,6 +346,15 @@ LaurelWeights LayerReader::read_laurel(const LaurelSpec& spec, std::int64_t laye
   return {.left = linear(name_in(layer, spec.left), spec.rank, width),
           .right = linear(name_in(layer, spec.right), width, spec.rank),
           .norm = norm_of_shape(spec.norm, layer, {width})};
+}
+
+PatchMergingWeights LayerReader::read_merging(const PatchMergingSpec& spec,
+                                              std::int64_t layer) const {
+  const std::int64_t from = 4 * spec_.dimensions_of(layer).width;
+  const std::int64_t to = spec_.dimensions_of(layer + 1).width;
+  return {.projection = linear(name_in(layer, spec.projection), to, from),
+          .norm = norm_of_shape(spec.norm, layer, {spec.norm_last ? to : from}),
+          .norm_last = spec.norm_last};
 }
 
 float LayerReader::output_factor(std::int64_t layer, const std::string& pattern) const {

@@ -52,6 +52,7 @@ class LayerReader : TensorReader {
   AltUpWeights read_altup(const AltUpSpec& spec, std::int64_t layer) const;
   SharedBlockWeights read_block(const SharedBlockSpec& spec, std::int64_t layer) const;
   LaurelWeights read_laurel(const LaurelSpec& spec, std::int64_t layer) const;
+  PatchMergingWeights read_merging(const PatchMergingSpec& spec, std::int64_t layer) const;
   float output_factor(std::int64_t layer, const std::string& pattern) const;
   /// Returns (D,): the tensor, if there is a pattern, times `factor`. Nothing if all are 1.
   std::vector<float> factors(std::int64_t layer, const std::string& pattern, double factor) const;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,25 @@
 #include "attnscope/tensor/low_precision.h"
 
 namespace attnscope {
+namespace {
+
+/// Sets the size of images: one number for both sides, or a list of rows and columns.
+void set_image_size(PatchSpec& patches, const ConfigReader& config) {
+  const ConfigKey& key = patches.rule.image_size;
+  const nlohmann::json* found = config.find(key.name);
+  if (found == nullptr || !found->is_array()) {
+    patches.image_rows = patches.image_cols = config.required(key);
+    return;
+  }
+  const std::vector<std::int64_t> sides = config.numbers(key.name, /*least=*/1);
+  if (sides.size() != 2) {
+    config.refuse("'" + key.name + "' lists " + counted(sides.size(), "side") + ", expected 2");
+  }
+  patches.image_rows = sides[0];
+  patches.image_cols = sides[1];
+}
+
+}  // namespace
 
 void set_stream(ModelSpec& spec, const ConfigReader& config) {
   const Architecture& architecture = spec.architecture;
@@ -21,6 +41,8 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   if (!config.flag(embedding.has_added)) embedding.added.clear();
   if (!config.flag(embedding.has_norm)) embedding.norm.clear();
   stream.embedding_norm = norm_at(norms, config, embedding.norm);
+  const auto own_epsilon = config.real(norms.embedding_epsilon);
+  if (stream.embedding_norm && own_epsilon) stream.embedding_norm->epsilon = *own_epsilon;
   const std::int64_t width = spec.dimensions.width;
   if (embedding.waves && (width % 2 != 0 || width < 4) && spec.not_run.empty()) {
     spec.not_run =
@@ -63,21 +85,19 @@ void set_stream(ModelSpec& spec, const ConfigReader& config) {
   }
   if (!architecture.patches) return;
   const PatchRule& patches = *architecture.patches;
-  stream.patches = PatchSpec{
-      .rule = patches,
-      .image_size = patches.patch_count.name.empty() ? config.required(patches.image_size) : 0,
-      .size = config.required(patches.patch_size),
-      .channels = config.required(patches.channels),
-      .registers = config.number(patches.register_count, 0).value_or(0)};
+  stream.patches = PatchSpec{.rule = patches,
+                             .size = config.required(patches.patch_size),
+                             .channels = config.required(patches.channels),
+                             .registers = config.number(patches.register_count, 0).value_or(0)};
   if (!config.flag(patches.has_positions)) stream.patches->rule.positions.clear();
-  if (patches.patch_count.name.empty()) return;
+  if (patches.patch_count.name.empty()) return set_image_size(*stream.patches, config);
   const std::int64_t count = config.required(patches.patch_count);
   const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(count)));
   if (side * side != count) {
     config.refuse("'" + patches.patch_count.name + "' is " + std::to_string(count) +
                   ", which is not a square");
   }
-  stream.patches->image_size = side * stream.patches->size;
+  stream.patches->image_rows = stream.patches->image_cols = side * stream.patches->size;
 }
 
 NormSpec norm_named(const NormRule& rule, const ConfigReader& config, const std::string& tensor) {

@@ -15,6 +15,7 @@
 #include "attnscope/model/config/mask_config.h"
 #include "attnscope/model/config/mixer_config.h"
 #include "attnscope/model/config/mla_and_indexer_config.h"
+#include "attnscope/model/config/patch_window_config.h"
 #include "attnscope/model/config/position_bias_config.h"
 #include "attnscope/model/config/rope_config.h"
 
@@ -303,6 +304,8 @@ void resolve_layers(ModelSpec& spec, const ConfigReader& config) {
   }
 
   set_stream(spec, config);
+  const std::string unknown_windows = set_patch_windows(spec, config);
+  if (spec.not_run.empty()) spec.not_run = unknown_windows;
   read_altup(spec, config);
   spec.head.rule = architecture.head;
   spec.head.norm = norm_at(*architecture.norm, config, architecture.head.norm);

@@ -62,6 +62,17 @@ std::string set_disentangled(AttentionSpec& spec, const Architecture& architectu
   return "";
 }
 
+/// Queries and keys become vectors of length √d, so that their product is d times the cosine.
+void set_cosine(AttentionSpec& spec, const ScoreRule& rule, const Dimensions& dimensions) {
+  const auto size = static_cast<double>(dimensions.heads.head_dim);
+  // torch's normalize() divides by at least 1e-12.
+  constexpr double kLeastSquare = 1e-24;
+  const NormSpec unit{.kind = NormKind::rms, .epsilon = kLeastSquare / size};
+  spec.query_norm = spec.key_norm = unit;
+  spec.cosine_scales = rule.cosine_scales;
+  spec.scale = 1 / size;
+}
+
 }  // namespace
 
 std::string set_score_biases(AttentionSpec& spec, const Architecture& architecture,
@@ -75,6 +86,8 @@ std::string set_score_biases(AttentionSpec& spec, const Architecture& architectu
                                   .before = config.number(rule.distances->before, 0).value_or(0),
                                   .after = config.number(rule.distances->after, 0).value_or(0)};
   }
+  if (rule.axes && config.flag(rule.has_axes)) spec.axes = rule.axes;
+  if (!rule.cosine_scales.empty()) set_cosine(spec, rule, dimensions);
   const double clip = config.real(rule.clip).value_or(0);
   if (clip > 0) spec.clip = clip;
   if (rule.relative) {

@@ -1,5 +1,7 @@
 // Swin, Swin v2, Donut's Swin, and SegFormer: vision encoders whose stages have different hidden
 // sizes. Source: huggingface/transformers, models/{swin,swinv2,donut,segformer}.
+#include <utility>
+
 #include "attnscope/model/architecture.h"
 
 namespace attnscope {
@@ -7,7 +9,6 @@ namespace {
 
 using enum Role;
 
-/// `layer`: before the names of a layer in its stage.
 Architecture in_stages(const std::string& name, const std::string& family,
                        const std::string& layer) {
   return {.name = name,
@@ -22,28 +23,44 @@ Architecture in_stages(const std::string& name, const std::string& family,
           .causal = {"", false}};
 }
 
+/// Before the names of a layer in its stage.
+constexpr const char* kSwinLayer = "encoder.layers.{group}.blocks.{inner}.";
+
 Architecture like_swin(const std::string& name, const std::string& family) {
-  const std::string layer = "encoder.layers.{group}.blocks.{inner}.";
+  const std::string layer = kSwinLayer;
+  const std::string merging = "encoder.layers.{group}.downsample.";
   Architecture out = in_stages(name, family, layer);
   out.keys.width = {"embed_dim", 96};
   out.keys.mlp_ratio = {"mlp_ratio", 4};
-  out.stages =
-      StageRule{.depths = {"depths", {2, 2, 6, 2}}, .heads = {"num_heads", {3, 6, 12, 24}}};
-  out.prefixes = {"swin.", "swinv2.", ""};
+  out.stages = StageRule{.depths = {"depths", {2, 2, 6, 2}},
+                         .heads = {"num_heads", {3, 6, 12, 24}},
+                         .merging = PatchMergingRule{.norm = merging + "norm",
+                                                     .projection = merging + "reduction.weight"}};
+  out.prefixes = {"swin.", "swinv2.", "donut.", ""};
   out.weights.insert(out.weights.end(), {{up, layer + "intermediate.dense.weight"},
                                          {down, layer + "output.dense.weight"}});
-  out.others = {{"patch_embedding", "embeddings.patch_embeddings.projection.*"},
-                {"position_embedding", "embeddings.position_embeddings"},
-                {"mask_token", "embeddings.mask_token"},
-                {"position_bias", "encoder.layers.*.relative_position_bias_table"},
-                {"position_bias", "encoder.layers.*.continuous_position_bias_mlp.*"},
-                {"score_scale", "encoder.layers.*.logit_scale"},
-                {"patch_merging", "encoder.layers.*.downsample.*"},
-                {"norm", "encoder.layers.*.layernorm_*"},
-                {"norm", "embeddings.norm.*"},
-                {"norm", "layernorm.*"}};
+  out.biases = {{{query, key, value}, {"qkv_bias", true}}, {{output, up, down}}};
+  out.embedding.norm = "embeddings.norm";
+  out.patches = PatchRule{.patch_size = {"patch_size", 4},
+                          .projection = "embeddings.patch_embeddings.projection.weight",
+                          .positions = "embeddings.position_embeddings",
+                          .has_positions = {"use_absolute_embeddings", false},
+                          .positions_after_norm = true};
+  out.norm = NormRule{.epsilon = {"layer_norm_eps", 1e-5},
+                      .embedding_epsilon = {"", 1e-5},
+                      .attention_input = layer + "layernorm_before",
+                      .mlp_input = layer + "layernorm_after",
+                      .last = "layernorm",
+                      .shows_last = false};
+  out.patch_windows = PatchWindowRule{.size = {"window_size", 7}, .wrapped = -100};
+  out.scores.grid = GridBias{.table = layer + "attention.self.relative_position_bias_table",
+                             .class_token = false};
+  out.activation_key = "hidden_act";
+  out.activation = "gelu";
+  out.head = {
+      .pooling = Pooling::patches, .weight = {"classifier.weight"}, .bias = {"classifier.bias"}};
+  out.others = {{"mask_token", "embeddings.mask_token"}};
   out.buffers = {"*.relative_position_index", "*.relative_coords_table"};
-  out.not_run = "attention in windows is not supported";
   return out;
 }
 
@@ -51,9 +68,29 @@ Architecture like_swin(const std::string& name, const std::string& family) {
 
 Architecture swin() { return like_swin("swin", "Swin"); }
 
-Architecture swinv2() { return like_swin("swinv2", "Swinv2"); }
+/// Norms follow attention and MLP. Scores are cosines, and an MLP computes their biases.
+Architecture swinv2() {
+  Architecture out = like_swin("swinv2", "Swinv2");
+  NormRule& norm = *out.norm;
+  norm.attention_output = std::exchange(norm.attention_input, "");
+  norm.mlp_output = std::exchange(norm.mlp_input, "");
+  out.stages->merging->norm_last = true;
+  out.biases = {{{query, value}, {"qkv_bias", true}}, {{output, up, down}}};
+  out.scores.grid.reset();
+  out.scores.grid_mlp =
+      GridMlpRule{.mlp = std::string(kSwinLayer) + "attention.self.continuous_position_bias_mlp",
+                  .pretrained_windows = "pretrained_window_sizes"};
+  out.scores.cosine_scales = std::string(kSwinLayer) + "attention.self.logit_scale";
+  // transformers adds the term twice.
+  out.patch_windows = PatchWindowRule{.size = {"window_size", 7}, .wrapped = -200, .shrinks = true};
+  return out;
+}
 
-Architecture donut_swin() { return like_swin("donut-swin", "DonutSwin"); }
+Architecture donut_swin() {
+  Architecture out = like_swin("donut-swin", "DonutSwin");
+  out.norm->last.clear();
+  return out;
+}
 
 Architecture segformer() {
   const std::string layer = "encoder.block.{group}.{inner}.";

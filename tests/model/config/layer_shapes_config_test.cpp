@@ -88,6 +88,51 @@ TEST(LayerShapesConfig, DoublesTheHiddenSizePerStage) {
   EXPECT_EQ(spec.dimensions.width, 24);
 }
 
+/// The windows of stages of 8 × 6 and 4 × 3 patches.
+std::vector<PatchWindowSpec> windows_of(const char* type, std::int64_t size) {
+  const ModelSpec spec = spec_of(type, {{"embed_dim", 4},
+                                        {"depths", {2, 2}},
+                                        {"num_heads", {1, 2}},
+                                        {"image_size", {16, 12}},
+                                        {"patch_size", 2},
+                                        {"window_size", size}});
+  std::vector<PatchWindowSpec> out;
+  for (const LayerSpec& layer : spec.layers) {
+    if (layer.attention.windows) out.push_back(*layer.attention.windows);
+  }
+  return out;
+}
+
+TEST(LayerShapesConfig, ReadsWindowsOfPatches) {
+  const PatchWindowSpec plain{.size = 3};
+  const PatchWindowSpec later{.size = 3, .shift = 1, .wrapped = -100};
+  EXPECT_EQ(windows_of("swin", 3), (std::vector{plain, later, plain, plain}));
+  EXPECT_TRUE(windows_of("swin", 4).size() < 4) << "the last stage has only 3 columns";
+  const PatchWindowSpec wide{.size = 4};
+  const PatchWindowSpec wide_later{.size = 4, .shift = 2, .wrapped = -200};
+  EXPECT_EQ(windows_of("swinv2", 4), (std::vector{wide, wide_later, wide, wide}));
+  const PatchWindowSpec whole{.size = 8};
+  EXPECT_EQ(windows_of("swinv2", 9), (std::vector{whole, whole, wide, wide}));
+}
+
+TEST(LayerShapesConfig, RefusesWindowsThatDoNotFit) {
+  const json sizes = {{"embed_dim", 4}, {"depths", {1}}, {"num_heads", {1}}};
+  const auto refusal = [&](json changes) {
+    json config = sizes;
+    config.merge_patch(changes);
+    return spec_of("swin", config).not_run;
+  };
+  EXPECT_EQ(refusal({{"image_size", 28}, {"window_size", 7}}), "");
+  EXPECT_EQ(refusal({{"image_size", 28}, {"window_size", 8}}),
+            "windows of 8 × 8 patches are larger than the 7 × 7 patches of stage 0");
+  EXPECT_EQ(refusal({{"image_size", 30}}),
+            "images of 30 × 30 pixels, whose sides are not multiples of a patch of 4 pixels, are "
+            "not supported");
+  EXPECT_EQ(refusal({{"image_size", 4000}, {"window_size", 300}}),
+            "windows of 300 × 300 patches are above the limit of 256 × 256");
+  EXPECT_ERROR_SAYING(ErrorKind::format, refusal({{"image_size", {1, 2, 3}}}), "lists 3 sides");
+}
+
 TEST(LayerShapesConfig, OmitsCrossAttentionToVectorsOfAnotherSize) {
   json config = {{"model_type", "blip"},
                  {"text_config", {{"hidden_size", 768}, {"encoder_hidden_size", 768}}},
