@@ -98,8 +98,8 @@ void check_map_sizes(std::span<const ChosenModel> chosen) {
     if (!text) continue;
     const SavedMapsRequest maps_request = saved_maps_request(*text);
     const MapSize size = map_size(model, maps_request);
-    const auto maps = static_cast<std::uint64_t>(std::ssize(maps_request.layers) *
-                                                 model.dimensions().heads.heads);
+    const auto maps =
+        static_cast<std::uint64_t>(std::ssize(maps_request.layers) * maps_request.heads(model));
     const auto tokens = static_cast<std::uint64_t>(size.queries);
     const auto of_map = checked_mul(tokens, sizeof(float) * static_cast<std::uint64_t>(size.keys));
     const auto of_model = of_map ? checked_mul(*of_map, maps) : std::nullopt;

@@ -808,7 +808,7 @@ def attention(
       vision. Absent if the model has a single stack.
     - layer: layer index, from 0
     - head: query head index, from 0. Null for rows of a whole layer.
-    - sequences: number of sequences over which the means are taken
+    - sequences: number of sequences, or of windows of images, over which the means are taken
     - energy_rank: head: energy rank of its attention map: number of singular values that hold the
       share `energy` of the squared Frobenius norm
     - energy_rank_error: head: standard error over sequences; the field name without _error names
@@ -841,8 +841,8 @@ def attention(
     - mean_distance: head: mean distance from query to key, weighted by attention
     - mean_distance_error: head: standard error over sequences; the field name without _error names
       the mean. Null for one sequence.
-    - learned_sink_mass: head: attention mass on the learned sink, mean over queries. 0 without
-      learned sinks.
+    - learned_sink_mass: head: attention mass on the learned sink, or on the padding of a window of
+      an image, mean over queries. 0 without either.
     - learned_sink_mass_error: head: standard error over sequences; the field name without _error
       names the mean. Null for one sequence.
     - patch_distance: head, image inputs: mean distance from a patch to the attended patches,

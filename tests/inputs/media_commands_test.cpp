@@ -61,7 +61,8 @@ class CliMedia : public testing::Test {
 };
 
 TEST_F(CliMedia, ImageLabelsHaveTheLogitsOfTransformers) {
-  for (const std::string model : {"vit", "deit-taught", "dinov2-labels"}) {
+  for (const std::string model :
+       {"vit", "deit-taught", "dinov2-labels", "swin", "swinv2", "donut-swin"}) {
     SCOPED_TRACE(model);
     const auto golden = Checkpoint::open(stack_path(model) + "/images.safetensors");
     const json report = report_of(

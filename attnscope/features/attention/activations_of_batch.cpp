@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "attnscope/base/role.h"
@@ -37,14 +38,16 @@ void ActivationsOfBatch::watch(const ForwardPass& pass, ForwardObserver& observe
     observer.end_after_layer = observer.end_after_maps_of;
     observer.end_after_maps_of.reset();
   }
-  add_observer(options_.across ? observer.on_cross_maps : observer.on_maps,
-               [this](const LayerMaps& maps) {
-                 if (!lengths_.empty()) return;
-                 for (std::size_t map = 0; map < maps.maps.size();
-                      map += static_cast<std::size_t>(maps.heads)) {
-                   lengths_.push_back(maps.maps[map].rows);
-                 }
-               });
+  add_observer(
+      options_.across ? observer.on_cross_maps : observer.on_maps, [this](const LayerMaps& maps) {
+        const auto maps_of_one = static_cast<std::size_t>(std::ssize(maps.maps) / maps.inputs());
+        lengths_.clear();
+        for (std::size_t map = 0; map < maps.maps.size();
+             map += static_cast<std::size_t>(maps.heads)) {
+          if (map % maps_of_one == 0) lengths_.push_back(0);
+          lengths_.back() += maps.maps[map].rows;
+        }
+      });
   add_observer(options_.across ? observer.on_cross_heads : observer.on_heads,
                [this, &pass](std::int64_t layer, MatrixView<const float> heads) {
                  if (wants(layer)) add_heads(pass, layer, heads);
@@ -61,6 +64,7 @@ void ActivationsOfBatch::watch(const ForwardPass& pass, ForwardObserver& observe
                  std::vector<std::int64_t>& counts = layers_[layer].outliers;
                  counts.assign(static_cast<std::size_t>(input.cols), 0);
                  count_outliers(input, counts);
+                 layers_[layer].positions = input.rows;
                });
 }
 
@@ -93,18 +97,25 @@ void ActivationsOfBatch::add_heads(const ForwardPass& pass, std::int64_t layer,
 
 void ActivationsOfBatch::add_stream(std::int64_t layer, MatrixView<const float> stream) {
   std::vector<LargestActivation>& largest = layers_[layer].largest;
-  largest.resize(lengths_.size());
-  std::vector<std::int64_t> first(lengths_.size(), 0);
-  for (std::size_t at = 1; at < first.size(); ++at) first[at] = first[at - 1] + lengths_[at - 1];
-  run_parts(compute_, lengths_.size(), [&](std::size_t sequence) {
-    largest[sequence] = largest_activation(stream.row_block(first[sequence], lengths_[sequence]));
+  std::vector<std::int64_t> lengths = lengths_;
+  const auto rows = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  if (rows != stream.rows) {  // the layer ends with patch merging; images have equal lengths
+    std::fill(lengths.begin(), lengths.end(), stream.rows / std::ssize(lengths));
+  }
+  largest.resize(lengths.size());
+  std::vector<std::int64_t> first(lengths.size(), 0);
+  for (std::size_t at = 1; at < first.size(); ++at) first[at] = first[at - 1] + lengths[at - 1];
+  run_parts(compute_, lengths.size(), [&](std::size_t sequence) {
+    largest[sequence] = largest_activation(stream.row_block(first[sequence], lengths[sequence]));
   });
 }
 
 void ActivationsOfBatch::add_to(std::vector<Outcome>& outcomes) const {
+  std::optional<std::int64_t> done;
   for (Outcome& outcome : outcomes) {
     const auto found = layers_.find(expect<std::int64_t>(outcome.fields, "layer"));
-    if (found == layers_.end()) continue;
+    if (found == layers_.end() || found->first == done) continue;
+    done = found->first;  // further outcomes of this layer are of other windows
     const Layer& layer = found->second;
     const Matrix<double>& ratios = layer.output_ratios;
     outcome.fields.add(
@@ -120,13 +131,11 @@ void ActivationsOfBatch::add_to(std::vector<Outcome>& outcomes) const {
       dimensions.push_back(each.dimension);
       positions.push_back(each.position);
     }
-    std::int64_t rows = 0;
-    for (const std::int64_t length : lengths_) rows += length;
     outcome.fields.add("activation", std::move(magnitudes))
         .add("activation_median", std::move(medians))
         .add("activation_dimension", std::move(dimensions))
         .add("activation_position", std::move(positions))
-        .add("positions", rows)
+        .add("positions", layer.positions)
         .add("outliers", layer.outliers);
   }
 }

@@ -25,7 +25,7 @@ class ActivationsOfBatch {
 
   /// Adds observers to the pass. It then runs at least to the end of the batch's last layer.
   void watch(const ForwardPass& pass, ForwardObserver& observer);
-  /// Adds the results to the outcome of each layer.
+  /// Adds the results to the first outcome of each layer.
   void add_to(std::vector<Outcome>& outcomes) const;
 
  private:
@@ -33,6 +33,7 @@ class ActivationsOfBatch {
     Matrix<double> output_ratios;            // (sequences, H)
     std::vector<LargestActivation> largest;  // per sequence, of the residual stream after the layer
     std::vector<std::int64_t> outliers;      // (D,): number of positions
+    std::int64_t positions = 0;              // all of them
   };
 
   bool wants(std::int64_t layer) const;
@@ -42,7 +43,7 @@ class ActivationsOfBatch {
   const WorkItem& item_;
   const AttentionMapOptions& options_;
   const Compute& compute_;
-  std::vector<std::int64_t> lengths_;  // number of rows per sequence
+  std::vector<std::int64_t> lengths_;  // number of rows per sequence, in the current layer
   std::vector<double> stream_norms_;   // per row, of the residual stream before the current layer
   std::map<std::int64_t, Layer> layers_;
 };

@@ -82,13 +82,13 @@ void check_one_length(const BatchInputs& inputs) {
 /// to a file. The file also has the layer indices and the token ids, if any.
 void run_saving_maps(const Arguments& arguments, const Session& session, const Model& model,
                      const AttentionRequest& request, const Context& context, RowSink& sink) {
-  const std::int64_t heads = model.dimensions().heads.heads;
   const SavedMapsRequest maps_request{.sequences = request.sequences.front(),
                                       .layers = attention_layers(request.layers, model),
                                       .mean = arguments.text("maps_of") == "mean",
                                       .sources = request.sources.front(),
                                       .media_inputs = request.media_inputs.front()};
-  const std::int64_t layers = std::ssize(maps_request.layers),
+  maps_request.check_layers(model);
+  const std::int64_t layers = std::ssize(maps_request.layers), heads = maps_request.heads(model),
                      length = maps_request.map_rows(model);
   const BatchInputs shown = maps_request.inputs();
   check_one_length(shown);

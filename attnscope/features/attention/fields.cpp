@@ -87,7 +87,8 @@ std::vector<Field> own_fields() {
   std::vector<Field> fields = {{.name = "sequences",
                                 .type = integer,
                                 .unit = "sequences",
-                                .meaning = "number of sequences over which the means are taken",
+                                .meaning = "number of sequences, or of windows of images, over "
+                                           "which the means are taken",
                                 .where = kAttentionSection}};
   const auto of_head = [&](auto name, auto error, auto heading, auto meaning, auto... unit) {
     add_mean(fields, name, error, heading, meaning, /*of_heads=*/true, unit...);
@@ -126,8 +127,10 @@ std::vector<Field> own_fields() {
   of_head("mean_distance", "mean_distance_error", "distance",
           "head: mean distance from query to key, weighted by attention", "tokens");
   fields[fields.size() - 2].mean_of = "distance";
-  of_head("learned_sink_mass", "learned_sink_mass_error", "learned sink",
-          "head: attention mass on the learned sink, mean over queries. 0 without learned sinks.");
+  of_head(
+      "learned_sink_mass", "learned_sink_mass_error", "learned sink",
+      "head: attention mass on the learned sink, or on the padding of a window of an image, mean "
+      "over queries. 0 without either.");
   of_head("patch_distance", "patch_distance_error", "patch distance",
           "head, image inputs: mean distance from a patch to the attended patches, weighted by "
           "attention",

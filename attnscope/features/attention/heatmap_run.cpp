@@ -78,7 +78,11 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
     note_memory(models[index], rows_of(models[index], inputs),
                 source_rows_of(models[index], inputs), context, sink);
     const auto show = [&](const LayerMaps& maps) {
-      add_map_rows(models[index], place, tokens, maps.map(0, place.head), sink);
+      if (maps.windows.empty()) {
+        return add_map_rows(models[index], place, tokens, maps.map(0, place.head), sink);
+      }
+      const Matrix<float> whole = maps.map_of_image(0, place.head);
+      add_map_rows(models[index], place, tokens, whole.view(), sink);
     };
     const auto wants = [&](std::int64_t layer) { return layer == place.layer; };
     ForwardObserver observer{.end_after_maps_of = place.layer};

@@ -6,30 +6,35 @@
 
 #include "attnscope/base/checked_arithmetic.h"
 #include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/attention/run.h"
+#include "attnscope/forward/patch_embedding.h"
 
 namespace attnscope {
 namespace {
 
 using Take = std::function<void(std::span<const float>)>;
 
-/// Number of elements of one layer's maps of one sequence.
-std::size_t map_numbers(const LayerMaps& layer) {
-  const MatrixView<const float>& map = layer.maps.front();
-  return static_cast<std::size_t>(layer.heads) * static_cast<std::size_t>(map.rows * map.cols);
+/// Calls visit() with a map of a text or of a whole image.
+void visit_map(const LayerMaps& layer, std::int64_t input, std::int64_t head,
+               const std::function<void(MatrixView<const float>)>& visit) {
+  if (layer.windows.empty()) return visit(layer.map(input, head));
+  const Matrix<float> whole = layer.map_of_image(input, head);
+  visit(whole.view());
 }
 
-/// Calls take() with the maps of the first sequence, (H, T, T) or (H, T, S).
+/// Returns the maps of the first sequence, (H, T, T) or (H, T, S).
 std::vector<float> first_maps(const LayerMaps& layer) {
   std::vector<float> maps;
-  maps.reserve(map_numbers(layer));
   for (std::int64_t head = 0; head < layer.heads; ++head) {
-    const MatrixView<const float> map = layer.map(0, head);
-    for (std::int64_t query = 0; query < map.rows; ++query) {
-      const float* weights = map.data + query * map.row_stride;
-      maps.insert(maps.end(), weights, weights + map.cols);
-    }
+    visit_map(layer, 0, head, [&](MatrixView<const float> map) {
+      if (head == 0) maps.reserve(static_cast<std::size_t>(layer.heads * map.rows * map.cols));
+      for (std::int64_t query = 0; query < map.rows; ++query) {
+        const float* weights = map.data + query * map.row_stride;
+        maps.insert(maps.end(), weights, weights + map.cols);
+      }
+    });
   }
   return maps;
 }
@@ -47,8 +52,8 @@ void check_memory(const Model& model, const SavedMapsRequest& request, const Con
   std::optional<std::uint64_t> bytes = sizeof(double);
   for (const std::uint64_t size :
        {static_cast<std::uint64_t>(request.layers.size()),
-        static_cast<std::uint64_t>(model.dimensions().heads.heads),
-        static_cast<std::uint64_t>(tokens), static_cast<std::uint64_t>(keys)}) {
+        static_cast<std::uint64_t>(request.heads(model)), static_cast<std::uint64_t>(tokens),
+        static_cast<std::uint64_t>(keys)}) {
     if (bytes) bytes = checked_mul(*bytes, size);
   }
   if (bytes && *bytes <= context.memory_bytes) return;
@@ -61,17 +66,19 @@ void check_memory(const Model& model, const SavedMapsRequest& request, const Con
        .hint = "select fewer {layers}, or pass {maps_of} first"});
 }
 
-/// Sums of a layer's maps over sequences, added per head in the order of the sequences.
-void add(const LayerMaps& layer, std::vector<double>& sums, const Compute& compute) {
-  sums.resize(map_numbers(layer));
-  const auto sequences = std::ssize(layer.maps) / layer.heads;
-  run_parts(compute, static_cast<std::size_t>(layer.heads), [&](std::size_t head) {
-    for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
-      const MatrixView<const float> map = layer.map(sequence, static_cast<std::int64_t>(head));
-      double* sum = sums.data() + head * static_cast<std::size_t>(map.rows * map.cols);
-      for (std::int64_t query = 0; query < map.rows; ++query) {
-        for (std::int64_t key = 0; key < map.cols; ++key) *sum++ += map(query, key);
-      }
+/// Adds a layer's maps to the sums of each head, in the order of the sequences.
+void add(const LayerMaps& layer, std::vector<std::vector<double>>& heads, const Compute& compute) {
+  heads.resize(static_cast<std::size_t>(layer.heads));
+  run_parts(compute, heads.size(), [&](std::size_t head) {
+    std::vector<double>& sums = heads[head];
+    for (std::int64_t input = 0; input < layer.inputs(); ++input) {
+      visit_map(layer, input, static_cast<std::int64_t>(head), [&](MatrixView<const float> map) {
+        sums.resize(static_cast<std::size_t>(map.rows * map.cols));
+        double* sum = sums.data();
+        for (std::int64_t query = 0; query < map.rows; ++query) {
+          for (std::int64_t key = 0; key < map.cols; ++key) *sum++ += map(query, key);
+        }
+      });
     }
   });
 }
@@ -83,8 +90,32 @@ BatchInputs SavedMapsRequest::inputs() const {
   return mean ? all : first_of(all);
 }
 
+void SavedMapsRequest::check_layers(const Model& model) const {
+  const ModelSpec& spec = model.spec();
+  for (const std::int64_t layer : layers) {
+    const std::int64_t first = layers.front();
+    if (merges_before(spec, layer) == merges_before(spec, first) &&
+        spec.dimensions_of(layer).heads.heads == heads(model)) {
+      continue;
+    }
+    throw Error(ErrorKind::usage, {.parameter = "maps",
+                                   .problem = "the maps of layers " + std::to_string(first) +
+                                              " and " + std::to_string(layer) + " of " +
+                                              verbatim(model.name()) + " differ in size",
+                                   .hint = "select {layers} of one stage"});
+  }
+}
+
+std::int64_t SavedMapsRequest::heads(const Model& model) const {
+  return model.spec().dimensions_of(layers.empty() ? 0 : layers.front()).heads.heads;
+}
+
 std::int64_t SavedMapsRequest::map_rows(const Model& model) const {
-  return rows_of(model, inputs());
+  const std::int64_t merges = layers.empty() ? 0 : merges_before(model.spec(), layers.front());
+  if (merges == 0) return rows_of(model, inputs());
+  PatchGrid grid = grid_of_image(model, media_inputs.front());
+  for (std::int64_t merge = 0; merge < merges; ++merge) grid = merged_grid(grid);
+  return grid.length();
 }
 
 std::int64_t SavedMapsRequest::map_columns(const Model& model) const {
@@ -107,7 +138,7 @@ void visit_saved_maps(const Model& model, const SavedMapsRequest& request, const
     return run_batch(plan.items.front(), models.front(), compute,
                      [&](const LayerMaps& layer) { take(first_maps(layer)); });
   }
-  std::map<std::int64_t, std::vector<double>> sums;
+  std::map<std::int64_t, std::vector<std::vector<double>>> sums;
   for (const WorkItem& item : plan.items) {
     run_batch(item, models.front(), compute,
               [&](const LayerMaps& layer) { add(layer, sums[layer.layer], compute); });
@@ -117,7 +148,9 @@ void visit_saved_maps(const Model& model, const SavedMapsRequest& request, const
   std::vector<float> means;
   for (const auto& [layer, of_layer] : sums) {
     means.clear();
-    for (const double sum : of_layer) means.push_back(static_cast<float>(sum / count));
+    for (const std::vector<double>& of_head : of_layer) {
+      for (const double sum : of_head) means.push_back(static_cast<float>(sum / count));
+    }
     take(means);
   }
 }
@@ -142,7 +175,7 @@ bool SavedMaps::fits_in(const Context& context) const {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
   const std::int64_t tokens = request_.map_rows(model_);
   const auto keys = static_cast<std::uint64_t>(request_.map_columns(model_));
-  const auto heads = static_cast<std::uint64_t>(model_.dimensions().heads.heads);
+  const auto heads = static_cast<std::uint64_t>(request_.heads(model_));
   const auto of_map = checked_mul(static_cast<std::uint64_t>(tokens), keys * sizeof(float));
   const auto bytes = of_map ? checked_mul(*of_map, heads * request_.layers.size()) : std::nullopt;
   return bytes && *bytes <= std::min(kMaxBytes, context.memory_bytes / 4);

@@ -21,12 +21,18 @@ struct SavedMapsRequest {
   std::span<const MediaInput> media_inputs = {};  // replace sequences, or the sources of a decoder
 
   BatchInputs inputs() const;
-  /// Number of rows T and of columns of the maps: S for cross-attention, otherwise T.
+  /// Throws Error(usage) if the maps of the layers differ in size, as between stages.
+  void check_layers(const Model& model) const;
+  // The sizes of the maps of the first layer.
+  std::int64_t heads(const Model& model) const;
+  /// Number of rows T and of columns of the maps: S for cross-attention, otherwise T. With
+  /// attention in windows, T is the number of patches of the whole image.
   std::int64_t map_rows(const Model& model) const;
   std::int64_t map_columns(const Model& model) const;
 };
 
 /// Calls take() for each layer in order with its maps (H, T, T), or (H, T, S) for cross-attention.
+/// Weights between windows of an image are 0.
 /// For the first sequence, the maps of one layer are held at a time. A mean holds float64 sums of
 /// all layers, added in the order of the sequences. Throws Error(usage) if these exceed the memory
 /// limit, and the errors of ForwardPass.

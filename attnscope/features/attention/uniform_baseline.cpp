@@ -1,6 +1,8 @@
 #include "attnscope/features/attention/uniform_baseline.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 namespace attnscope {
@@ -35,6 +37,11 @@ std::optional<double> uniform_mean_distance(const UniformAttention& uniform, std
 }  // namespace
 
 double UniformAttention::weight(std::int64_t query, std::int64_t key) const {
+  if (!regions.empty()) {
+    const std::int64_t own = regions[static_cast<std::size_t>(query)];
+    if (regions[static_cast<std::size_t>(key)] != own) return 0;
+    return 1 / static_cast<double>(std::count(regions.begin(), regions.end(), own));
+  }
   const std::int64_t first = mask.first_key(query), end = mask.end_key(query, tokens);
   return key < first || key >= end ? 0 : 1 / static_cast<double>(end - first);
 }
@@ -78,9 +85,44 @@ Matrix<double> patch_distances(const PatchGrid& grid) {
   return out;
 }
 
+namespace {
+
+/// The mean over the patches of a window, each to the patches of its region.
+double patch_distance_within_regions(const UniformAttention& uniform) {
+  const PatchGrid& grid = *uniform.grid;
+  const Matrix<double> distances = patch_distances(grid);
+  double sum = 0;
+  for (std::int64_t query = 0; query < grid.patches(); ++query) {
+    double far = 0, all = 0;
+    for (std::int64_t key = 0; key < grid.patches(); ++key) {
+      const double weight = uniform.weight(query, key);
+      all += weight;
+      far += weight * distances(std::abs(query / grid.cols - key / grid.cols),
+                                std::abs(query % grid.cols - key % grid.cols));
+    }
+    sum += far / all;
+  }
+  return sum / static_cast<double>(grid.patches());
+}
+
+std::int64_t columns_within_regions(const UniformAttention& uniform, double energy,
+                                    bool exclude_first_token) {
+  std::vector<double> squares(static_cast<std::size_t>(uniform.tokens));
+  for (std::int64_t query = 0; query < uniform.tokens; ++query) {
+    for (std::int64_t key = 0; key < uniform.tokens; ++key) {
+      const double weight = uniform.weight(query, key);
+      squares[static_cast<std::size_t>(key)] += weight * weight;
+    }
+  }
+  return std::ssize(largest_columns(squares, exclude_first_token ? 1 : 0, energy));
+}
+
+}  // namespace
+
 /// The mean over all pairs of patches. Of n rows, 2 (n - r) pairs are r > 0 rows apart.
 std::optional<double> patch_distance(const UniformAttention& uniform) {
   if (!uniform.grid) return std::nullopt;
+  if (!uniform.regions.empty()) return patch_distance_within_regions(uniform);
   const PatchGrid& grid = *uniform.grid;
   const Matrix<double> distances = patch_distances(grid);
   const auto pairs = [](std::int64_t size, std::int64_t apart) {
@@ -97,6 +139,7 @@ std::optional<double> patch_distance(const UniformAttention& uniform) {
 }
 
 std::int64_t columns(const UniformAttention& uniform, double energy, bool exclude_first_token) {
+  if (!uniform.regions.empty()) return columns_within_regions(uniform, energy, exclude_first_token);
   // The keys of a query are contiguous, so its contribution to the columns' squares starts at its
   // first key and ends after its last.
   std::vector<double> begins(static_cast<std::size_t>(uniform.tokens) + 1), ends(begins);

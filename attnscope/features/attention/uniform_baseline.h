@@ -22,6 +22,9 @@ struct UniformAttention {
   /// The queries in means over queries: see AttentionMapOptions; empty: all.
   std::optional<std::vector<std::int64_t>> chosen = {};
   std::vector<std::int64_t> texts = {};  // see AttentionMapOptions
+  /// For a window of an image: the region of each token, then of the window's padding. A query sees
+  /// all keys of its region, and the mask is ignored. Empty: there are no regions.
+  std::vector<std::int64_t> regions = {};
 
   double weight(std::int64_t query, std::int64_t key) const;
 };

@@ -77,9 +77,9 @@ HeadIndex place_in(const Model& model, HeadIndex place, const char* parameter) {
   if (place.layer < -dimensions.layers || place.layer >= dimensions.layers) {
     refuse_place(model, parameter, "layers", dimensions.layers);
   }
-  if (place.head >= dimensions.heads.heads)
-    refuse_place(model, parameter, "heads", dimensions.heads.heads);
   if (place.layer < 0) place.layer += dimensions.layers;
+  const std::int64_t heads = model.spec().dimensions_of(place.layer).heads.heads;
+  if (place.head >= heads) refuse_place(model, parameter, "heads", heads);
   if (!dimensions.attends(place.layer)) {
     throw Error(ErrorKind::usage, {.parameter = parameter,
                                    .problem = model.name() + ": " +

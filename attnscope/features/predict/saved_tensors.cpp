@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/base/error.h"
+#include "attnscope/base/text.h"
 #include "attnscope/features/predict/sentence_embedding.h"
 
 namespace attnscope {
@@ -15,7 +17,14 @@ PromptWatcher SavedRun::watcher() {
     keep(states, hidden_states_);
   };
   const auto write_maps = [this](const LayerMaps& layer) {
-    for (const auto& map : layer.maps) write(map);
+    if (layer.windows.empty()) {
+      for (const auto& map : layer.maps) write(map);
+      return;
+    }
+    for (std::int64_t head = 0; head < layer.heads; ++head) {
+      const Matrix<float> whole = layer.map_of_image(0, head);
+      write(whole.view());
+    }
   };
   PromptWatcher watcher{
       .begin = [this](const ForwardPass& pass, const TokenIds& ids,
@@ -53,6 +62,12 @@ const MediaInput* SavedRun::media_input() const {
 
 void SavedRun::begin(const ForwardPass& pass, const TokenIds& ids, std::int64_t tokens) {
   const Dimensions& dimensions = pass.model().dimensions();
+  if (pass.model().spec().architecture.stages) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "save",
+                 .problem = verbatim(pass.model().name()) +
+                            " has stages, whose hidden states and maps differ in size"});
+  }
   const std::int64_t layers = dimensions.layers, width = dimensions.width;
   const std::vector<std::int64_t> attending = dimensions.attention_layers();
   const auto maps = std::ssize(attending);

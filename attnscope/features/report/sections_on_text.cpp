@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "attnscope/features/ablate/run.h"
 #include "attnscope/features/attention/command.h"
@@ -21,8 +22,13 @@ namespace attnscope {
 
 SavedMapsRequest saved_maps_request(const ModelText& text) {
   const ReportModel& model = text.model;
+  std::vector<std::int64_t> layers =
+      attention_layers(model.arguments.layers("layers"), model.model);
+  std::erase_if(layers, [&](std::int64_t layer) {
+    return merges_before(model.model.spec(), layer) > 0;  // fewer patches than the shown image
+  });
   return {.sequences = text.tokens.of_model,
-          .layers = attention_layers(model.arguments.layers("layers"), model.model),
+          .layers = std::move(layers),
           .sources = text.tokens.sources,
           .media_inputs = text.tokens.media_inputs};
 }
@@ -224,6 +230,16 @@ void TextRun::add_maps(const Options& options, SavedMaps& maps, std::vector<Head
     if (options.take) options.take(model, *layer, size, of_layer);
     ++layer;
   });
+  const ReportModel& shown = text_.model;
+  const std::vector<std::int64_t> all =
+      attention_layers(shown.arguments.layers("layers"), shown.model);
+  if (all.size() > maps.layers().size()) {
+    file.add_left_out({.part = "maps",
+                       .model = model.name(),
+                       .why = "the layers from " + std::to_string(all[maps.layers().size()]) +
+                              " on follow patch merging, and their maps are not shown",
+                       .command = ""});
+  }
   if (keeper.small() == 0) return;
   file.add_left_out(
       {.part = "maps",

@@ -28,7 +28,7 @@ MapKeeper::MapKeeper(const ReportModel& model, std::int64_t layers, const MapSiz
       budget_(budget),
       file_(file) {
   causal_ = has_causal_maps(model_);
-  const std::int64_t heads = layers * model_.dimensions().heads.heads;
+  const std::int64_t heads = layers * model_.spec().dimensions_of(0).heads.heads;
   const auto [queries, keys] = size;
   each_ = causal_ ? queries * (queries + 1) / 2 : queries * keys;
   all_fit_ = heads <= budget / each_;
@@ -38,7 +38,7 @@ MapKeeper::MapKeeper(const ReportModel& model, std::int64_t layers, const MapSiz
 }
 
 void MapKeeper::take(std::int64_t layer, std::span<const float> maps) {
-  const std::int64_t heads = model_.dimensions().heads.heads;
+  const std::int64_t heads = model_.spec().dimensions_of(layer).heads.heads;
   const auto [queries, keys] = size_;
   for (std::int64_t head = 0; head < heads; ++head) {
     const MatrixView<const float> map{maps.data() + head * queries * keys, queries, keys, keys};

@@ -100,5 +100,21 @@ TEST(UniformAttention, CrossAttentionIncludesEveryKey) {
   EXPECT_FALSE(previous_token(uniform));
 }
 
+/// A window of 2 × 2 places whose last place is padding, in two regions.
+TEST(UniformAttentionInWindows, StaysInTheRegionOfAQuery) {
+  const UniformAttention uniform = {.tokens = 3,
+                                    .mask = AttentionMask::bidirectional(),
+                                    .grid = PatchGrid{.rows = 3, .cols = 1},
+                                    .regions = {0, 0, 1, 1}};
+  EXPECT_EQ(uniform.weight(0, 1), 0.5);
+  EXPECT_EQ(uniform.weight(0, 2), 0);
+  EXPECT_EQ(uniform.weight(2, 2), 0.5);
+  EXPECT_DOUBLE_EQ(sink_mass(uniform).value(), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(previous_token(uniform).value(), 0.25);
+  EXPECT_DOUBLE_EQ(patch_distance(uniform).value(), 1.0 / 3);
+  EXPECT_EQ(columns(uniform, 0.9, false), 3);
+  EXPECT_EQ(columns(uniform, 0.5, false), 2);
+}
+
 }  // namespace
 }  // namespace attnscope

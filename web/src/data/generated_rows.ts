@@ -446,7 +446,7 @@ export interface AttentionRow {
   layer: number;
   /** query head index, from 0. Null for rows of a whole layer. */
   head: number | null;
-  /** number of sequences over which the means are taken */
+  /** number of sequences, or of windows of images, over which the means are taken */
   sequences: number;
   /** head: energy rank of its attention map: number of singular values that hold the share `energy` of the squared Frobenius norm */
   energy_rank?: number | null;
@@ -486,7 +486,7 @@ export interface AttentionRow {
   mean_distance?: number | null;
   /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   mean_distance_error?: number | null;
-  /** head: attention mass on the learned sink, mean over queries. 0 without learned sinks. */
+  /** head: attention mass on the learned sink, or on the padding of a window of an image, mean over queries. 0 without either. */
   learned_sink_mass?: number | null;
   /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
   learned_sink_mass_error?: number | null;
