@@ -184,7 +184,6 @@ std::vector<Field> own_fields() {
            "layer: mean of energy_columns over heads and sequences", /*of_heads=*/false, "columns");
   fields.push_back(
       uniform_field("uniform_energy_columns", "layer: energy_columns under uniform attention"));
-  fields.back().type = integer;
   fields.push_back({.name = "collapsed",
                     .type = flag,
                     .nulls = Nulls::whole,
