@@ -43,9 +43,12 @@ std::string unknown_note(const Model& model, const Tokenizer& tokenizer,
          "text";
 }
 
-TokenIds parse_ids(const Arguments& arguments, const std::string& parameter) {
+namespace {
+
+/// Returns the ids of a list; `parameter` is where it was given.
+TokenIds ids_of_list(const std::string& text, const std::string& parameter) {
   TokenIds ids;
-  for (const std::string& part : list_parts(arguments.text(parameter))) {
+  for (const std::string& part : list_parts(text)) {
     std::int64_t id = 0;
     const char* end = part.data() + part.size();
     const auto [stop, error] = std::from_chars(part.data(), end, id);
@@ -60,6 +63,12 @@ TokenIds parse_ids(const Arguments& arguments, const std::string& parameter) {
     ids.push_back(id);
   }
   return ids;
+}
+
+}  // namespace
+
+TokenIds parse_ids(const Arguments& arguments, const std::string& parameter) {
+  return ids_of_list(arguments.text(parameter), parameter);
 }
 
 void check_text(std::string_view text, ErrorParts where) {
@@ -116,7 +125,9 @@ std::vector<TokenIds> encoded_texts(const Arguments& arguments, const Session& s
                                     const Model& model, const Tokenizer* tokenizer) {
   std::vector<TokenIds> out;
   if (arguments.given("tokens")) {
-    out.push_back(parse_ids(arguments, "tokens"));
+    for (const std::string& list : arguments.texts("tokens")) {
+      out.push_back(ids_of_list(list, "tokens"));
+    }
     set_types(arguments, out);
     return out;
   }
@@ -175,9 +186,10 @@ Parameters text_parameters() {
            .help = "input text file (UTF-8)",
            .metavariable = "FILE"},
           {.name = "tokens",
-           .type = text,
+           .type = texts,
            .group = OptionGroup::input,
-           .help = "input token ids, e.g. 464,3290, for models without a tokenizer",
+           .help = "input token ids, e.g. 464,3290, for models without a tokenizer; several lists "
+                   "are separate sequences",
            .metavariable = "IDS"},
           {.name = "token_types",
            .type = text,
