@@ -28,11 +28,12 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from attnscope._arrays import names_models, spectrum_of
-from attnscope._live import attention_of, gives_maps, refuse_live
+from attnscope._live import attention_of, gives_maps, positional_maps, refuse_live
 from attnscope._page import Page
-from attnscope._run import run, run_page
+from attnscope._run import paired, run, run_page
 from attnscope._table import Table
 from attnscope._values import (
+    Batch,
     Bins,
     Head,
     Ids,
@@ -50,7 +51,8 @@ from attnscope._values import (
 if TYPE_CHECKING:
     from attnscope._model import Model
 
-AnyModel = Union[Path, "Model"]
+AnyModel = Union[Path, "Model", Any]
+"""A path, a Hugging Face Hub name, an open model, or a module."""
 Models = Union[AnyModel, Sequence[AnyModel]]
 '''
 
@@ -91,7 +93,13 @@ LIVE = {
         "name": ("name", "str | None", "None", "for a live module or maps: the name of the model in rows"),
     }
 }
-NOT_METHODS = ("diff", "info")  # diff compares two models; Model.info is a property
+NOT_METHODS = ("info",)  # Model.info is a property
+OTHER = {
+    False: ("other", "AnyModel | None", "None", "fine-tuned model, if models is the base alone"),
+    True: ("other", "AnyModel", "", "fine-tuned model; this model is the base"),
+}
+PAIR = "diff"  # the command that compares two models
+TOKENIZER = ("tokenizer", "Any", "None", "for weights in memory: a fast tokenizer for the text")
 OF_OPENING = ("models", "layout", "remote")  # parameters given when the model was opened
 PROGRESS = ("progress", "bool | None", "None", "show a progress line (default: on a terminal and in "
             "a notebook)")
@@ -107,7 +115,7 @@ def type_of(parameter):
         words = ", ".join(f'"{choice}"' for choice in parameter["choices"])
         return f"Literal[{words}]" + (" | bool" if parameter["implied_text"] else "")
     if is_ids(parameter):
-        return "Ids"
+        return "Batch" if kind == "texts" else "Ids"
     if is_positions(parameter):
         return "Positions"
     if is_amount(parameter):
@@ -122,10 +130,12 @@ def type_of(parameter):
 def keywords_of(command, is_method):
     """Return name, type, default and help of each keyword, as positional and named ones."""
     placed, named = [], []
-    for parameter in _describe.parameters(command["name"]).values():
+    parameters = _describe.parameters(command["name"])
+    first = "matrix" if "matrix" in parameters else "text"  # of a method, after self
+    for parameter in parameters.values():
         if is_method and parameter["name"] in OF_OPENING:
             continue
-        by_place = parameter["positional"] or (is_method and parameter["name"] == "text")
+        by_place = parameter["positional"] or (is_method and parameter["name"] == first)
         kind, default = type_of(parameter), "None"
         if parameter["type"] == "models":
             kind = MODELS_OF.get(command["name"], kind)
@@ -139,6 +149,11 @@ def keywords_of(command, is_method):
         (placed if by_place else named).append((parameter["name"], kind, default, help_text))
     if not is_method and command["name"] in LIVE:
         placed, named = with_live(LIVE[command["name"]], placed, named)
+    if command["name"] == PAIR:
+        placed.append(OTHER[is_method])
+    if "text" in parameters:
+        named.append(TOKENIZER)
+    placed.sort(key=lambda keyword: keyword[2] != "")
     named.sort(key=lambda keyword: keyword[2] != "")
     if any(parameter["name"] == "progress" for parameter in command["parameters"]):
         named.append(PROGRESS)
@@ -210,9 +225,11 @@ def function(command, is_method):
     if name in MODELS_OF and not is_method:
         text += f"{indent}if not names_models(models):\n{indent}    return spectrum_of(models, locals())\n"
     if name in LIVE and not is_method:
+        text += f"{indent}models, maps = positional_maps(models, maps)\n"
         text += f"{indent}if gives_maps(models, maps):\n{indent}    return attention_of(locals())\n"
         text += f"{indent}refuse_live(inputs=inputs, mask=mask, sinks=sinks, name=name)\n"
-    return text + f'{indent}return {runs}("{name}", locals())\n'
+    given = "paired(locals())" if name == PAIR else "locals()"
+    return text + f'{indent}return {runs}("{name}", {given})\n'
 
 
 def commands_source():

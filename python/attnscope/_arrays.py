@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnscope import _core, _describe
+from attnscope._errors import UsageError, UsageTypeError, usage_errors
 from attnscope._run import is_open, table_of
 from attnscope._table import Table
 from attnscope._values import text_of
@@ -23,7 +24,8 @@ def names_models(value: Any) -> bool:
     """Return whether the value is a model or a list of models, and not numbers."""
     if isinstance(value, (list, tuple)):
         return not value or names_models(value[0]) and not isinstance(value[0], (list, tuple))
-    return isinstance(value, (str, bytes, os.PathLike)) or is_open(value)
+    is_module = hasattr(value, "state_dict")
+    return isinstance(value, (str, bytes, os.PathLike)) or is_open(value) or is_module
 
 
 def readable(array: Any) -> Any:
@@ -52,13 +54,13 @@ def _as_numpy(value: Any) -> NDArray[Any] | None:
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"expected numbers in rows of equal length: {_line(error)}") from None
+        raise UsageError(f"expected numbers in rows of equal length: {_line(error)}") from None
 
 
 def _real(value: Any) -> Any:
     """Convert any value that `numpy.asarray` accepts to an array of real numbers."""
     if np.ma.is_masked(value):
-        raise ValueError("the array has masked values: fill them first")
+        raise UsageError("the array has masked values: fill them first")
     value = readable(value)
     array = _as_numpy(value)
     if array is None:
@@ -67,15 +69,15 @@ def _real(value: Any) -> Any:
     if kind == "f" and array.dtype.itemsize <= 8:
         return readable(array)
     if kind == "O" and array.ndim == 0:
-        raise TypeError(f"expected a matrix of numbers, not {type(value).__name__}")
+        raise UsageTypeError(f"expected a matrix of numbers, not {type(value).__name__}")
     # NumPy would parse a string in an object array as a number.
     texts = kind == "O" and any(isinstance(item, (str, bytes)) for item in array.flat)
     if kind not in "fiubOV" or array.dtype.type is np.void or texts:
-        raise TypeError(f"expected real numbers, not {'strings' if texts else array.dtype}")
+        raise UsageTypeError(f"expected real numbers, not {'strings' if texts else array.dtype}")
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"expected real numbers: {_line(error)}") from None
+        raise UsageTypeError(f"expected real numbers: {_line(error)}") from None
 
 
 def spectrum_of(array: Any, given: dict[str, Any]) -> Table:
@@ -86,9 +88,11 @@ def spectrum_of(array: Any, given: dict[str, Any]) -> Table:
         if text is None:
             continue
         if name not in OF_ARRAYS:
-            raise TypeError(f"{name}: not supported for an array")
+            raise UsageTypeError(f"{name}: not supported for an array")
         arguments.append((name, text))
-    return table_of(_core.spectrum_of(_real(array), arguments))
+    with usage_errors():
+        return table_of(_core.spectrum_of(_real(array), arguments))
+
 
 def attention_rank(maps: Any, energy: float = 0.9) -> NDArray[np.int64]:
     """Return the energy rank of each attention map.
@@ -98,7 +102,7 @@ def attention_rank(maps: Any, energy: float = 0.9) -> NDArray[np.int64]:
     of any library that supports DLPack. The result has shape (...).
     """
     if not 0 < energy < 1:
-        raise ValueError(f"energy: expected a number between 0 and 1, not {energy!r}")
+        raise UsageError(f"energy: expected a number between 0 and 1, not {energy!r}")
     try:
         numbers = _real(maps)
     except (TypeError, ValueError) as error:
@@ -106,12 +110,13 @@ def attention_rank(maps: Any, energy: float = 0.9) -> NDArray[np.int64]:
     if not isinstance(numbers, np.ndarray):  # for example PyTorch's bfloat16, which float() widens
         numbers = _as_numpy(numbers.float() if hasattr(numbers, "float") else numbers)
     if numbers is None:
-        raise TypeError(f"maps: expected a dtype that NumPy supports, not {type(maps).__name__}")
+        raise UsageTypeError(f"maps: expected a dtype that NumPy supports, not {type(maps).__name__}")
     array = np.asarray(numbers, dtype=np.float32)
     if array.ndim < 2:
-        raise ValueError("maps: expected an array of shape (..., T, T)")
+        raise UsageError("maps: expected an array of shape (..., T, T)")
     flat = np.ascontiguousarray(array).reshape(-1, *array.shape[-2:])
     if not np.isfinite(flat).all():
-        raise ValueError("maps: contain NaN or Inf")
-    ranks = np.array(_core.attention_rank(flat, energy), dtype=np.int64)
+        raise UsageError("maps: contain NaN or Inf")
+    with usage_errors():
+        ranks = np.array(_core.attention_rank(flat, energy), dtype=np.int64)
     return ranks.reshape(array.shape[:-2])

@@ -92,3 +92,22 @@ def array_of(column: Buffers) -> NDArray[Any]:
         return np.where(valid, values, values.dtype.type("nan"))
     masked: NDArray[Any] = np.ma.MaskedArray(values, mask=~valid)
     return masked
+
+
+def pandas_array(column: Buffers) -> Any:
+    """Return the column as an array of pandas. Scalar columns never have the dtype object."""
+    import pandas
+
+    values, valid = values_of(column), valid_of(column)
+    if column["type"] == "text":
+        return pandas.array(values, dtype="string")
+    missing = None if valid is None else ~np.asarray(valid)
+    if column["type"] == "boolean":
+        return pandas.arrays.BooleanArray(
+            values.copy(), np.zeros(len(values), dtype=bool) if missing is None else missing
+        )
+    if missing is not None and values.dtype.kind == "i":
+        return pandas.arrays.IntegerArray(values, missing)
+    if column["type"] == "null":
+        return np.full(column["length"], np.nan)
+    return array_of(column)

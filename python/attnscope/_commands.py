@@ -8,11 +8,12 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from attnscope._arrays import names_models, spectrum_of
-from attnscope._live import attention_of, gives_maps, refuse_live
+from attnscope._live import attention_of, gives_maps, positional_maps, refuse_live
 from attnscope._page import Page
-from attnscope._run import run, run_page
+from attnscope._run import paired, run, run_page
 from attnscope._table import Table
 from attnscope._values import (
+    Batch,
     Bins,
     Head,
     Ids,
@@ -30,7 +31,8 @@ from attnscope._values import (
 if TYPE_CHECKING:
     from attnscope._model import Model
 
-AnyModel = Union[Path, "Model"]
+AnyModel = Union[Path, "Model", Any]
+"""A path, a Hugging Face Hub name, an open model, or a module."""
 Models = Union[AnyModel, Sequence[AnyModel]]
 
 
@@ -96,7 +98,7 @@ def spectrum(
     text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
-    tokens: Ids | None = None,
+    tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
@@ -108,6 +110,7 @@ def spectrum(
     threads: int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> Table:
@@ -133,7 +136,8 @@ def spectrum(
     - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this text
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
-    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+      separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
@@ -149,6 +153,7 @@ def spectrum(
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
       uses `threads` threads (default: 1)
@@ -377,7 +382,7 @@ def experts(
     text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
-    tokens: Ids | None = None,
+    tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
@@ -393,6 +398,7 @@ def experts(
     threads: int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> Table:
@@ -408,7 +414,8 @@ def experts(
     - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
-    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+      separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
@@ -430,6 +437,7 @@ def experts(
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
       uses `threads` threads (default: 1)
@@ -475,6 +483,7 @@ def experts(
 
 def diff(
     models: Models,
+    other: AnyModel | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
@@ -495,6 +504,7 @@ def diff(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - other: fine-tuned model, if models is the base alone
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -534,7 +544,7 @@ def diff(
     - input_space: overlap of the input spaces (leading right singular vectors) of the change and
       the base matrix, both at the first threshold. Null for heads, and if nothing changed.
     """
-    return run("diff", locals())
+    return run("diff", paired(locals()))
 
 
 def matrix(
@@ -592,7 +602,7 @@ def circuits(
     text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
-    tokens: Ids | None = None,
+    tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
@@ -604,6 +614,7 @@ def circuits(
     threads: int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> Table:
@@ -629,7 +640,8 @@ def circuits(
     - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this text
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
-    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+      separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
@@ -645,6 +657,7 @@ def circuits(
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
       uses `threads` threads (default: 1)
@@ -707,7 +720,7 @@ def attention(
     text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
-    tokens: Ids | None = None,
+    tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
@@ -738,6 +751,7 @@ def attention(
     mask: Any = None,
     sinks: bool | None = None,
     name: str | None = None,
+    tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> Table:
@@ -753,7 +767,8 @@ def attention(
     - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
-    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+      separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
@@ -798,6 +813,7 @@ def attention(
     - sinks: for a live module or maps: whether weights may sum to less than 1 (default: true for
       attention modules with learned sinks)
     - name: for a live module or maps: the name of the model in rows
+    - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
       uses `threads` threads (default: 1)
@@ -925,6 +941,7 @@ def attention(
     - weights: attention of the query to each key; sums to 1 minus the mass on a learned sink. For
       cross-attention, keys are source positions.
     """
+    models, maps = positional_maps(models, maps)
     if gives_maps(models, maps):
         return attention_of(locals())
     refuse_live(inputs=inputs, mask=mask, sinks=sinks, name=name)
@@ -940,7 +957,7 @@ def predict(
     text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
-    tokens: Ids | None = None,
+    tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
@@ -964,6 +981,7 @@ def predict(
     save: Path | bool | None = None,
     threads: int | None = None,
     memory: Size | None = None,
+    tokenizer: Any = None,
     progress: bool | None = None,
 ) -> Table:
     """Predict tokens or image labels; measure perplexity.
@@ -978,7 +996,8 @@ def predict(
     - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
-    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+      separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
@@ -1012,6 +1031,7 @@ def predict(
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
+    - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
 
     Rows: one of the most likely tokens at a position.
@@ -1083,7 +1103,7 @@ def lens(
     text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
-    tokens: Ids | None = None,
+    tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
@@ -1104,6 +1124,7 @@ def lens(
     threads: int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> Table:
@@ -1119,7 +1140,8 @@ def lens(
     - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
-    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+      separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
@@ -1148,6 +1170,7 @@ def lens(
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
       uses `threads` threads (default: 1)
@@ -1219,7 +1242,7 @@ def ablate(
     text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
-    tokens: Ids | None = None,
+    tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
@@ -1242,6 +1265,7 @@ def ablate(
     threads: int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> Table:
@@ -1257,7 +1281,8 @@ def ablate(
     - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
-    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+      separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
@@ -1292,6 +1317,7 @@ def ablate(
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
       uses `threads` threads (default: 1)
@@ -1387,7 +1413,7 @@ def directions(
     text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
-    tokens: Ids | None = None,
+    tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
     token_file: Path | None = None,
@@ -1398,6 +1424,7 @@ def directions(
     lines: bool = False,
     threads: int | None = None,
     memory: Size | None = None,
+    tokenizer: Any = None,
     progress: bool | None = None,
 ) -> Table:
     """Show the top tokens of each singular vector.
@@ -1424,7 +1451,8 @@ def directions(
     - text: text for testing whether input directions respond to their top tokens
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
-    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+      separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - token_file: input shard of token ids (.bin: header, then uint16)
@@ -1438,6 +1466,7 @@ def directions(
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
+    - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
 
     Rows: top tokens of one singular vector, for one sign.
@@ -1687,7 +1716,7 @@ def report(
     text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
-    tokens: Ids | None = None,
+    tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
     target: str | None = None,
@@ -1712,6 +1741,7 @@ def report(
     charts: Path | None = None,
     plan_text: Path | None = None,
     base: str | None = None,
+    tokenizer: Any = None,
     progress: bool | None = None,
 ) -> Page:
     """Write a self-contained HTML report.
@@ -1725,7 +1755,8 @@ def report(
     - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
-    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+    - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+      separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
     - target: encoder-decoder models: target text of the decoder; the other text is the source
@@ -1758,6 +1789,7 @@ def report(
     - charts: write every chart as NAME.vl.json (Vega-Lite) and NAME.svg into this folder
     - plan_text: also compare compression methods, calibrated on this text
     - base: also compare each model with this base model
+    - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     """
     return run_page("report", locals())
@@ -1801,10 +1833,9 @@ class ModelCommands:
 
     def spectrum(
         self,
-        text: Texts | None = None,
+        matrix: Names | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
-        matrix: Names | None = None,
         per_head: bool = False,
         experts: str | None = None,
         energy: Shares | None = None,
@@ -1813,9 +1844,10 @@ class ModelCommands:
         mla: bool = False,
         activations: Path | None = None,
         tensor: str | None = None,
+        text: Texts | None = None,
         text_pair: Texts | None = None,
         text_file: Path | None = None,
-        tokens: Ids | None = None,
+        tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
@@ -1827,16 +1859,15 @@ class ModelCommands:
         threads: int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
     ) -> Table:
         """Compute singular values and ranks of weight matrices.
 
-        - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this
-          text
+        - matrix: see `attnscope explain matrix` (default: all projections of the model)
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
-        - matrix: see `attnscope explain matrix` (default: all projections of the model)
         - per_head: add a row per head
         - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of
           8)
@@ -1847,9 +1878,12 @@ class ModelCommands:
         - mla: report the energy that MLA with DeepSeek-V2's ranks (query 1536, KV 512) would keep
         - activations: report the rank of each matrix's inputs and outputs on the text in FILE
         - tensor: analyze any 2-D tensor by name, whatever the architecture
+        - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this
+          text
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
-        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+          separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
@@ -1865,6 +1899,7 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
@@ -1873,9 +1908,9 @@ class ModelCommands:
 
     def weights(
         self,
+        matrix: Names | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
-        matrix: Names | None = None,
         per_head: bool = False,
         experts: str | None = None,
         histogram: bool = False,
@@ -1890,9 +1925,9 @@ class ModelCommands:
     ) -> Table:
         """Compute moments, quantiles and histograms of weights.
 
+        - matrix: see `attnscope explain matrix` (default: all matrices of the model)
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
-        - matrix: see `attnscope explain matrix` (default: all matrices of the model)
         - per_head: add a row per head
         - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of
           8)
@@ -1913,9 +1948,9 @@ class ModelCommands:
 
     def similarity(
         self,
+        matrix: Names | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
-        matrix: Names | None = None,
         experts: str | None = None,
         overlap: bool = False,
         head_matrix: Head | None = None,
@@ -1931,10 +1966,10 @@ class ModelCommands:
     ) -> Table:
         """Compare weight vectors of heads; find duplicate heads.
 
-        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
-          text or vision
         - matrix: one or more of q,k,v,gate,up,down,router,shared_gate,shared_up,shared_down
           (default: q,k,v)
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
         - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of
           8)
         - overlap: report how much the row spaces of heads overlap, one heads × heads matrix per
@@ -1963,7 +1998,7 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_pair: Texts | None = None,
         text_file: Path | None = None,
-        tokens: Ids | None = None,
+        tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
@@ -1979,6 +2014,7 @@ class ModelCommands:
         threads: int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
     ) -> Table:
@@ -1989,7 +2025,8 @@ class ModelCommands:
           text or vision
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
-        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+          separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
@@ -2012,25 +2049,62 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
         """
         return run("experts", locals())
 
+    def diff(
+        self,
+        other: AnyModel,
+        matrix: Names | None = None,
+        *,
+        stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
+        layers: Layers | None = None,
+        per_head: bool = False,
+        energy: Shares | None = None,
+        lora: Path | None = None,
+        rank: int | None = None,
+        lora_energy: Shares | None = None,
+        threads: int | None = None,
+        memory: Size | None = None,
+        progress: bool | None = None,
+    ) -> Table:
+        """Compare a fine-tuned model with its base.
+
+        - other: fine-tuned model; this model is the base
+        - matrix: comma-separated matrices: see `attnscope explain matrix` (default: all projections
+          of the model)
+        - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
+          text or vision
+        - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
+        - per_head: add a row per head
+        - energy: energy thresholds of the energy ranks, e.g. 0.9,0.99 (default: 0.9,0.99)
+        - lora: write the change as a PEFT LoRA adapter into this new folder
+        - rank: with lora: rank of all adapter matrices
+        - lora_energy: with lora: share of the energy that each adapter matrix keeps (default: 0.9)
+        - threads: number of threads; never changes results (default: all cores)
+        - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
+          results (default: half of free memory)
+        - progress: show a progress line (default: on a terminal and in a notebook)
+        """
+        return run("diff", paired(locals()))
+
     def matrix(
         self,
+        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent"],
         *,
         layer: int,
-        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent"],
         head: int | None = None,
         expert: int | None = None,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     ) -> Table:
         """Print one weight matrix in canonical orientation.
 
-        - layer: layer index; negative numbers count from the end
         - matrix: see `attnscope explain matrix`
+        - layer: layer index; negative numbers count from the end
         - head: select one head: a query head, or for k, v and kv a key/value head
         - expert: MoE layers: select the gate, up or down matrix of this expert
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
@@ -2052,7 +2126,7 @@ class ModelCommands:
         composition: bool = False,
         text_pair: Texts | None = None,
         text_file: Path | None = None,
-        tokens: Ids | None = None,
+        tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
@@ -2064,6 +2138,7 @@ class ModelCommands:
         threads: int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
     ) -> Table:
@@ -2085,7 +2160,8 @@ class ModelCommands:
         - composition: compute composition scores of each head with the heads of earlier layers
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
-        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+          separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
@@ -2101,6 +2177,7 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
@@ -2114,7 +2191,7 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_pair: Texts | None = None,
         text_file: Path | None = None,
-        tokens: Ids | None = None,
+        tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
@@ -2142,6 +2219,7 @@ class ModelCommands:
         threads: int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
     ) -> Table:
@@ -2152,7 +2230,8 @@ class ModelCommands:
           text or vision
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
-        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+          separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
@@ -2191,6 +2270,7 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
@@ -2204,7 +2284,7 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_pair: Texts | None = None,
         text_file: Path | None = None,
-        tokens: Ids | None = None,
+        tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
@@ -2228,6 +2308,7 @@ class ModelCommands:
         save: Path | bool | None = None,
         threads: int | None = None,
         memory: Size | None = None,
+        tokenizer: Any = None,
         progress: bool | None = None,
     ) -> Table:
         """Predict tokens or image labels; measure perplexity.
@@ -2237,7 +2318,8 @@ class ModelCommands:
           text or vision
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
-        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+          separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
@@ -2272,6 +2354,7 @@ class ModelCommands:
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
+        - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         """
         return run("predict", locals())
@@ -2283,7 +2366,7 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_pair: Texts | None = None,
         text_file: Path | None = None,
-        tokens: Ids | None = None,
+        tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
@@ -2304,6 +2387,7 @@ class ModelCommands:
         threads: int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
     ) -> Table:
@@ -2314,7 +2398,8 @@ class ModelCommands:
           text or vision
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
-        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+          separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
@@ -2343,6 +2428,7 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
@@ -2356,7 +2442,7 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_pair: Texts | None = None,
         text_file: Path | None = None,
-        tokens: Ids | None = None,
+        tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
@@ -2379,6 +2465,7 @@ class ModelCommands:
         threads: int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
     ) -> Table:
@@ -2389,7 +2476,8 @@ class ModelCommands:
           text or vision
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
-        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+          separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
@@ -2425,6 +2513,7 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
@@ -2433,11 +2522,10 @@ class ModelCommands:
 
     def directions(
         self,
-        text: Texts | None = None,
+        matrix: Literal["ov", "qk", "o", "up", "gate", "down"] | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         layers: Layers | None = None,
-        matrix: Literal["ov", "qk", "o", "up", "gate", "down"] | None = None,
         head: int | None = None,
         directions: int | None = None,
         top: int | None = None,
@@ -2445,9 +2533,10 @@ class ModelCommands:
         all_tokens: bool = False,
         copying: bool = False,
         pairs: int | None = None,
+        text: Texts | None = None,
         text_pair: Texts | None = None,
         text_file: Path | None = None,
-        tokens: Ids | None = None,
+        tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
         token_file: Path | None = None,
@@ -2458,16 +2547,16 @@ class ModelCommands:
         lines: bool = False,
         threads: int | None = None,
         memory: Size | None = None,
+        tokenizer: Any = None,
         progress: bool | None = None,
     ) -> Table:
         """Show the top tokens of each singular vector.
 
-        - text: text for testing whether input directions respond to their top tokens
+        - matrix: matrix or circuit to decompose (ov, qk: one per head; others: one per layer): one
+          of ov,qk,o,up,gate,down (default: ov)
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
-        - matrix: matrix or circuit to decompose (ov, qk: one per head; others: one per layer): one
-          of ov,qk,o,up,gate,down (default: ov)
         - head: ov and qk: show only this head (default: all)
         - directions: number of top singular vectors per head or matrix (default: 3)
         - top: number of top tokens per vector and sign (default: 10)
@@ -2477,9 +2566,11 @@ class ModelCommands:
         - all_tokens: include untrained tokens
         - copying: ov: also compute the token copying score of each head
         - pairs: show the N strongest token pairs of one head
+        - text: text for testing whether input directions respond to their top tokens
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
-        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+          separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - token_file: input shard of token ids (.bin: header, then uint16)
@@ -2493,12 +2584,14 @@ class ModelCommands:
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
+        - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         """
         return run("directions", locals())
 
     def plan(
         self,
+        matrix: Names | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         calibration_file: Path | None = None,
@@ -2516,7 +2609,6 @@ class ModelCommands:
         kv_bytes: float | str | None = None,
         max_perplexity: float | str | None = None,
         set: str | None = None,
-        matrix: Names | None = None,
         layers: Layers | None = None,
         round: int | None = None,
         eval_sequences: int | None = None,
@@ -2531,6 +2623,8 @@ class ModelCommands:
     ) -> Table:
         """Measure what compressing the model costs in perplexity.
 
+        - matrix: low-rank: factor only these matrices: see `attnscope explain matrix` (default: all
+          projections)
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
         - calibration_file: calibration text (UTF-8)
@@ -2557,8 +2651,6 @@ class ModelCommands:
           P (e.g. +5%)
         - set: one exact setting: remove-layers=2,4 mlp=384 hidden-size=144 head-dim=16 kv-heads=1
           heads=4 mla=32+32 experts=6 low-rank=0.q:64,3.up:100
-        - matrix: low-rank: factor only these matrices: see `attnscope explain matrix` (default: all
-          projections)
         - layers: low-rank: factor only matrices of these layers (default: all)
         - round: round ranks and sizes to multiples of N (default: 1)
         - eval_sequences: number of evaluation windows used to search and compare methods; the final
@@ -2630,7 +2722,7 @@ class ModelCommands:
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         text_pair: Texts | None = None,
         text_file: Path | None = None,
-        tokens: Ids | None = None,
+        tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
         target: str | None = None,
@@ -2655,6 +2747,7 @@ class ModelCommands:
         charts: Path | None = None,
         plan_text: Path | None = None,
         base: str | None = None,
+        tokenizer: Any = None,
         progress: bool | None = None,
     ) -> Page:
         """Write a self-contained HTML report.
@@ -2664,7 +2757,8 @@ class ModelCommands:
           text or vision
         - text_pair: second text of a pair, which the tokenizer joins to text
         - text_file: input text file (UTF-8)
-        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer
+        - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
+          separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
         - target: encoder-decoder models: target text of the decoder; the other text is the source
@@ -2697,6 +2791,7 @@ class ModelCommands:
         - charts: write every chart as NAME.vl.json (Vega-Lite) and NAME.svg into this folder
         - plan_text: also compare compression methods, calibrated on this text
         - base: also compare each model with this base model
+        - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         """
         return run_page("report", locals())

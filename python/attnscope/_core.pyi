@@ -22,6 +22,22 @@ class Report:
     def command(self) -> str: ...
 
     @property
+    def kind(self) -> str: ...
+
+    @property
+    def only(self) -> list[str] | None:
+        """Names of the selected columns. None: all."""
+
+    def state(self) -> dict[str, Any]: ...
+
+    @staticmethod
+    def from_state(state: dict[str, Any]) -> Report: ...
+
+    def with_rows(self, indexes: Sequence[int]) -> Report: ...
+
+    def with_columns(self, names: Sequence[str] | None) -> Report: ...
+
+    @property
     def notes(self) -> list[str]: ...
 
     @property
@@ -67,6 +83,9 @@ class OpenModel:
 
     @property
     def is_in_memory(self) -> bool: ...
+
+    def token_texts(self, ids: Sequence[int]) -> list[str] | None:
+        """Return the text of each token. None: the model has no tokenizer."""
 
     def check_current(self) -> None:
         """Raise IoError if the open files have been replaced."""

@@ -1,6 +1,8 @@
 """Exceptions: one class per kind of error, as the command line has one exit code per kind."""
 
-from collections.abc import Mapping
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from attnscope import _core
@@ -28,8 +30,27 @@ class UsageError(Error, ValueError):
     """Raised for an invalid argument or combination of arguments."""
 
 
+class UsageTypeError(UsageError, TypeError):
+    """Raised for an argument of a wrong type."""
+
+
+class UsageKeyError(UsageError, KeyError):
+    """Raised for an unknown name of a column or chart."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would add quotes
+
+
+class UsageIndexError(UsageError, IndexError):
+    """Raised for a row that a table does not have."""
+
+
 class IoError(Error, OSError):
     """Raised for a file that cannot be read or written."""
+
+
+class MissingFileError(IoError, FileNotFoundError):
+    """Raised for a file that does not exist."""
 
 
 class FormatError(Error):
@@ -55,12 +76,32 @@ def _class_of(kind: str, exit_code: int) -> type[Error]:
     return found
 
 
+MISSING = ("no such file", "No such file", "file not found")
+"""Words of messages about a file that does not exist."""
+
 CLASSES = {kind: _class_of(kind, exit_code) for kind, exit_code in _core.error_kinds()}
 
 
 def error_of(kind: str, message: str, parts: Mapping[str, Any]) -> Error:
     """Return the exception for an error of the library."""
-    error = CLASSES[kind](message)
+    own = CLASSES[kind]
+    is_missing = own is IoError and any(words in message for words in MISSING)
+    error = MissingFileError(message) if is_missing else own(message)
+    if isinstance(error, MissingFileError):
+        error.errno = errno.ENOENT
     for name, value in parts.items():
         setattr(error, name, value)
     return error
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Raise TypeError and ValueError of the bindings as the same kinds of Error."""
+    try:
+        yield
+    except Error:
+        raise
+    except TypeError as error:
+        raise UsageTypeError(str(error)) from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None

@@ -8,7 +8,7 @@ from threading import Event, Lock, Thread
 from typing import Any
 from uuid import uuid4
 
-from attnscope._errors import Error
+from attnscope._errors import Error, UsageTypeError
 from attnscope._worker import ModelFiles, compute
 
 BETWEEN_LOOKS = 0.1  # seconds
@@ -82,7 +82,7 @@ class Elsewhere:
                 future: Any = executor.submit(compute, self._run, files, self._threads, item)
                 if not isinstance(future, Future):  # wait() would leave the others locked
                     kind = type(future).__name__
-                    raise TypeError(f"executor: its submit() returned {kind}, not a Future")
+                    raise UsageTypeError(f"executor: its submit() returned {kind}, not a Future")
                 wait((future, self._stopped), return_when=FIRST_COMPLETED)
                 if future.done():
                     outcome = future.result()
@@ -91,7 +91,7 @@ class Elsewhere:
                         raise outcome
                     if not isinstance(outcome, str):
                         kind = type(outcome).__name__
-                        raise TypeError(f"executor: its worker returned {kind}, not outcomes")
+                        raise UsageTypeError(f"executor: its worker returned {kind}, not outcomes")
                     return outcome
                 future.cancel()
             except BrokenProcessPool as error:

@@ -2,7 +2,7 @@
 
 import html
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,8 @@ FIRST_ROWS, LAST_ROWS = 20, 10  # shown of a longer table
 MOST_ITEMS = 4  # shown of a list in a cell
 MOST_NOTES = 5  # of each kind, shown below a table
 MISSING = "–"
+FIRST = ("tokens", "text")
+"""Columns that are shown before other results."""
 
 # Text inherits the notebook's colors, so that it also fits a dark theme.
 _BOX = "max-width: 100%; overflow-x: auto"
@@ -29,6 +31,7 @@ _TEXT = "text-align: left; white-space: nowrap"
 _FAINT = "text-align: right; opacity: 0.5"
 _PICTURE = "display: inline-block; margin: 4px 12px 4px 0"
 LETTERS = 10  # screen pixels that one line of names needs
+_PRINTED = "overflow-x: auto; margin: 4px 0; line-height: 1.25"
 _SIDE = 320  # width in screen pixels of a picture with few values
 
 
@@ -48,7 +51,14 @@ def _number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, (float, np.floating)) else f"{value}"
 
 
+def _token(token: dict[str, Any]) -> str:
+    text = token["text"]
+    return f"<{token.get('token_id', token.get('id'))}>" if text is None else str(text).replace(" ", "␣")
+
+
 def _list(value: Any) -> str:
+    if len(value) and all(isinstance(item, dict) and "text" in item for item in value):
+        return " ".join(_token(item) for item in value)
     array = np.asarray(value)
     if array.ndim > 1:
         return " × ".join(map(str, array.shape)) + " values"
@@ -81,19 +91,36 @@ def _table(heads: Iterable[str], rows: Iterable[str]) -> str:
     )
 
 
+def _field_of(name: str, fields: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the field of a column: energy_rank_0.9 is of energy_rank."""
+    own = max((field for field in fields if name.startswith(field)), key=len, default=None)
+    return {} if own is None else fields[own]
+
+
+def _importance(name: str, fields: Mapping[str, dict[str, Any]]) -> int:
+    """Return the sort key of a column: first what the row is of, then what `print` shows."""
+    field = _field_of(name, fields)
+    if name == "scope" or field.get("is_place"):
+        return 0
+    return 1 if name in FIRST else 2 if field.get("heading") else 3
+
+
 def _rows(table: "Table") -> str:
     """Render the columns that are not all null, under the names that `table[name]` takes."""
-    meanings = _describe.meanings(table.command)
+    fields = _describe.meanings(table.command)
+    names = table.columns
+    if table._is_whole:
+        names = sorted(names, key=lambda name: _importance(name, fields))
     heads, columns = [], []
-    for name in table.columns:
+    for name in names:
         column = table._column(name)
-        if column["type"] == "null":
+        values, valid = values_of(column), valid_of(column)
+        if column["type"] == "null" or (valid is not None and not valid.any()):
             continue
-        field = max((own for own in meanings if name.startswith(own)), key=len, default=None)
-        meaning = "" if field is None else html.escape(meanings[field]["meaning"])
+        meaning = html.escape(_field_of(name, fields).get("meaning", ""))
         side = "right" if column["type"] in ("number", "boolean") else "left"
         heads.append(f'<th style="{_HEAD}{side}" title="{meaning}">{_wrapped(name)}</th>')
-        columns.append((name, values_of(column), valid_of(column)))
+        columns.append((name, values, valid))
 
     def row(index: int) -> str:
         return "".join(
@@ -108,6 +135,25 @@ def _rows(table: "Table") -> str:
     gap = f'<td colspan="{len(columns)}" style="text-align: left; opacity: 0.5">{skipped}</td>'
     first, last = range(FIRST_ROWS), range(count - LAST_ROWS, count)
     return _table(heads, [*map(row, first), gap, *map(row, last)])
+
+
+def _titled(table: "Table") -> Iterable[tuple[dict[str, Any], str]]:
+    return zip(table.models, table._report.model_titles, strict=True)
+
+
+def _printed(table: "Table") -> str:
+    """Render the table that `print` shows, above all rows and columns, which can be opened."""
+    rows = _rows(table)
+    if table.command == "info" or not table._is_whole or not len(table):
+        return rows
+    size = f"{counted(len(table), 'row')}, {counted(len(table.columns), 'column')}"
+    titles = [f"{model.get('name')}  {title}" for model, title in _titled(table)]
+    lines = [line for line in repr(table).splitlines() if line not in titles]
+    printed = _escaped("\n".join(lines).strip("\n"))
+    return (
+        f'<pre style="{_PRINTED}">{printed}</pre>'
+        f"<details><summary><small>all values: {size}</small></summary>{rows}</details>"
+    )
 
 
 def _fact(value: Any) -> str:
@@ -206,8 +252,8 @@ def shown(table: "Table", pictures: Sequence[Picture]) -> str:
     if table.command == "info":
         about = facts(table.models)
     else:
-        about = "".join(map(_about, table.models, table._report.model_titles))
-    content = "".join(map(_picture, pictures)) if pictures else _rows(table)
+        about = "".join(_about(model, title) for model, title in _titled(table))
+    content = "".join(map(_picture, pictures)) if pictures else _printed(table)
     skipped = f", {len(table.skipped)} skipped" if table.skipped else ""
     size = f"{table.command}: {counted(len(table), 'row')}, {counted(len(table.columns), 'column')}{skipped}"
     written = "".join(map(_written, table.models))

@@ -8,7 +8,7 @@ from typing import Any
 
 from attnscope import _describe
 from attnscope._arrays import is_array
-from attnscope._errors import error_of
+from attnscope._errors import UsageError, UsageTypeError, error_of
 from attnscope._user_maps import measure_maps
 from attnscope._memory import name_of_live
 from attnscope._meter import Meter, as_numpy, hash_of
@@ -34,6 +34,32 @@ def gives_maps(models: Any, maps: Any) -> bool:
     return is_module(models) or (models is None and maps is not None)
 
 
+def positional_maps(models: Any, maps: Any) -> tuple[Any, Any]:
+    """Return models and maps, if maps were passed in the place of models.
+
+    The maps are the output of a transformers model, or its attentions: a tuple of arrays
+    (N, H, T, T), one per layer. They can also be one array (L, H, T, T) or (L, N, H, T, T).
+    """
+    if maps is not None or models is None or is_module(models):
+        return models, maps
+    if isinstance(models, Mapping) and "logits" in models or hasattr(models, "last_hidden_state"):
+        given = getattr(models, "attentions", None)
+        if given is None:
+            raise UsageError("models: this output has no attentions: run with output_attentions=True")
+        models = given
+    if is_array(models):
+        if models.ndim not in (4, 5):
+            raise UsageError(
+                "models: expected maps (L, H, T, T) or (L, N, H, T, T), not an array of shape "
+                f"{tuple(models.shape)}"
+            )
+        return None, [(layer, models[layer]) for layer in range(int(models.shape[0]))]
+    several = isinstance(models, (list, tuple)) and len(models) > 0
+    if several and all(one is None or is_array(one) for one in models):
+        return None, [(layer, one) for layer, one in enumerate(models) if one is not None]
+    return models, maps
+
+
 def attention_of(given: dict[str, Any]) -> Table:
     """Compute rows from a live module or from maps. `given`: keywords of the command."""
     arguments = []
@@ -42,17 +68,17 @@ def attention_of(given: dict[str, Any]) -> Table:
         if text is None:
             continue
         if name not in OF_LIVE:
-            raise TypeError(f"{name}: not supported for a live module or maps")
+            raise UsageTypeError(f"{name}: not supported for a live module or maps")
         arguments.append((name, text))
     if is_module(given["models"]):
         for name in ("maps", "mask"):
             if given[name] is not None:
-                raise TypeError(f"{name}: not supported with a live module, which provides it itself")
+                raise UsageTypeError(f"{name}: not supported with a live module, which provides it itself")
         return _of_module(given["models"], given["inputs"], given["sinks"], given["name"], arguments)
     if given["inputs"] is not None:
-        raise TypeError("inputs: only supported with a live module")
+        raise UsageTypeError("inputs: only supported with a live module")
     if given["layers"] is not None:
-        raise TypeError("layers: not supported for maps: pass only the maps of the layers that you want")
+        raise UsageTypeError("layers: not supported for maps: pass only the maps of the layers that you want")
     return measure_maps(given["maps"], given["mask"], given["sinks"], given["name"], arguments)
 
 
@@ -60,19 +86,19 @@ def refuse_live(**given: Any) -> None:
     """Raise if a checkpoint is given keywords that only live modules and maps take."""
     for name, value in given.items():
         if value is not None:
-            raise TypeError(f"{name}: only supported with a live module or maps")
+            raise UsageTypeError(f"{name}: only supported with a live module or maps")
 
 
 def _batches(inputs: Any) -> list[Any]:
     if inputs is None:
-        raise TypeError("inputs: missing: pass the arguments of the module's forward call")
+        raise UsageTypeError("inputs: missing: pass the arguments of the module's forward call")
     batches = [inputs] if isinstance(inputs, Mapping) or is_array(inputs) else list(inputs)
     for batch in batches:
         if not isinstance(batch, Mapping) and not is_array(batch):
             kind = type(batch).__name__
-            raise TypeError(f"inputs: expected a dict, a tensor or a list of these, not {kind}")
+            raise UsageTypeError(f"inputs: expected a dict, a tensor or a list of these, not {kind}")
     if not batches:
-        raise ValueError("inputs: empty list")
+        raise UsageError("inputs: empty list")
     return batches
 
 
@@ -239,7 +265,7 @@ def _of_module(
     _check_eager(module)
     tensors = [array for batch in batches for array in _tensors_of(batch).values()]
     if not tensors:
-        raise TypeError("inputs: contain no tensors")
+        raise UsageTypeError("inputs: contain no tensors")
     meter = Meter(
         arguments,
         "inputs",

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from attnscope._errors import UsageTypeError
+
 ARRAYS = ("pixel_values", "features")
 
 
@@ -24,13 +26,13 @@ def _write_array(name: str, value: Any, file: pathlib.Path) -> None:
     except (TypeError, ValueError):
         numbers = np.empty(0, dtype=object)
     if numbers.dtype.kind not in "fiu":
-        raise TypeError(f"{name}: expected a path or an array of real numbers, not {type(value).__name__}")
+        raise UsageTypeError(f"{name}: expected a path or an array of real numbers, not {type(value).__name__}")
     np.save(file, np.ascontiguousarray(numbers, dtype=np.float32))
 
 
 def _write_image(value: Any, file: pathlib.Path) -> None:
     if not callable(getattr(value, "save", None)):
-        raise TypeError(f"image: expected a path or a Pillow image, not {type(value).__name__}")
+        raise UsageTypeError(f"image: expected a path or a Pillow image, not {type(value).__name__}")
     value.save(file, format="PNG")
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from attnscope import _core
 from attnscope._arrays import is_array, readable
-from attnscope._errors import error_of
+from attnscope._errors import UsageTypeError, error_of, usage_errors
 from attnscope._values import checked
 
 WRAPPERS = ("_orig_mod.", "module.")
@@ -45,7 +45,7 @@ def _tokenizer_text(tokenizer: Any) -> str | None:
         return tokenizer
     fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(fast, "to_str"):
-        raise TypeError("tokenizer: expected a fast tokenizer or the text of a tokenizer.json")
+        raise UsageTypeError("tokenizer: expected a fast tokenizer or the text of a tokenizer.json")
     return str(fast.to_str())
 
 
@@ -62,22 +62,54 @@ def _unwrapped(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
     return tensors
 
 
+def _refused(problem: str, hint: str) -> Exception:
+    return error_of("unsupported", f"{problem} ({hint})", {"problem": problem, "hint": hint})
+
+
+def _module_of(model: Any) -> Any:
+    """Return the module of transformers inside a TransformerLens bridge. Others are returned."""
+    kind = type(model).__name__
+    if kind.startswith("HookedTransformer") or kind.startswith("HookedEncoder"):
+        name = getattr(getattr(model, "cfg", None), "model_name", "NAME")
+        raise _refused(
+            f"{kind} has weights in the layout of TransformerLens",
+            f'open the checkpoint that it was made of, as in attnscope.open("{name}")',
+        )
+    original = getattr(model, "original_model", None)
+    if not hasattr(original, "state_dict"):
+        return model
+    if getattr(model, "compatibility_mode", False):
+        raise _refused(
+            f"{kind} in compatibility mode has changed weights",
+            "open it before enable_compatibility_mode()",
+        )
+    return original
+
+
+def _without_bridge(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Remove what the parts of a TransformerLens bridge add to tensor names."""
+    return {name.replace("._original_component", ""): one for name, one in tensors.items()}
+
+
 def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMemory:
     if isinstance(model, Mapping):
         tensors = model
     else:
-        tensors = model.state_dict()
+        model = _module_of(model)
+        tensors = _without_bridge(model.state_dict())
         if config is None:
             config = getattr(getattr(model, "_orig_mod", model), "config", None)
     for key in tensors:
         if not isinstance(key, str):
-            raise TypeError(f"expected a str as tensor name, not {type(key).__name__}")
-    if any(".base_layer." in key for key in tensors):
-        problem = f"{type(model).__name__} has PEFT adapters that are not merged"
-        hint = 'call merge_and_unload() first, or open "BASE+ADAPTER"'
-        raise error_of("unsupported", f"{problem} ({hint})", {"problem": problem, "hint": hint})
+            raise UsageTypeError(f"expected a str as tensor name, not {type(key).__name__}")
+    is_peft = type(model).__module__.partition(".")[0] == "peft"
+    if is_peft or any(".base_layer." in key for key in tensors):
+        raise _refused(
+            f"{type(model).__name__} has PEFT adapters that are not merged",
+            'open the model that merge_and_unload() returns, or open "BASE+ADAPTER"',
+        )
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"name: expected a str, not {type(name).__name__}")
+        raise UsageTypeError(f"name: expected a str, not {type(name).__name__}")
     return InMemory(
         _unwrapped(tensors),
         _config_text(config),
@@ -88,7 +120,7 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
 
 def open_in_memory(model: InMemory, layout: str) -> _core.OpenModel:
     if model.config is None and not layout:
-        raise TypeError("config: missing: a model in memory needs the content of its config.json, as a dict")
+        raise UsageTypeError("config: missing: a model in memory needs the content of its config.json, as a dict")
     for keyword, text in (("config", model.config), ("tokenizer", model.tokenizer)):
         if text is not None:
             checked(keyword, text, is_path=False)
@@ -100,6 +132,7 @@ def open_in_memory(model: InMemory, layout: str) -> _core.OpenModel:
     for tensor, array in model.tensors.items():
         checked("tensor", tensor, is_path=False)
         if not is_array(array):
-            raise TypeError(f"tensor '{tensor}': expected an array, not {type(array).__name__}")
+            raise UsageTypeError(f"tensor '{tensor}': expected an array, not {type(array).__name__}")
         tensors.append((tensor, readable(array)))
-    return _core.open_in_memory(name, tensors, model.config, model.tokenizer, layout)
+    with usage_errors():
+        return _core.open_in_memory(name, tensors, model.config, model.tokenizer, layout)

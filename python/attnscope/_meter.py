@@ -9,6 +9,7 @@ import numpy as np
 
 from attnscope import _core
 from attnscope._arrays import readable
+from attnscope._errors import UsageError, usage_errors
 from attnscope._padding import Kept
 from attnscope._run import table_of
 from attnscope._stacks import Stack
@@ -73,13 +74,14 @@ class Meter:
             return
         heads = self._heads.setdefault((stack.name, layer), int(maps.shape[1]))
         if heads != maps.shape[1]:
-            raise ValueError(f"maps of {name}: {maps.shape[1]} heads, but earlier maps have {heads}")
+            raise UsageError(f"maps of {name}: {maps.shape[1]} heads, but earlier maps have {heads}")
         for block, first in _blocks(maps):
             last = first + int(block.shape[0])
-            self._waited += run.put(
-                model, layer, name, block, cross, sinks, queries[first:last], keys[first:last],
-                int(np.prod(maps.shape)) * _item_bytes(maps),
-            )
+            with usage_errors():
+                self._waited += run.put(
+                    model, layer, name, block, cross, sinks, queries[first:last], keys[first:last],
+                    int(np.prod(maps.shape)) * _item_bytes(maps),
+                )
 
     def table(self) -> Table:
         run = self._run

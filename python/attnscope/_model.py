@@ -8,20 +8,22 @@ from typing import Any
 
 from attnscope import _core, _html
 from attnscope._commands import ModelCommands
-from attnscope._memory import in_memory, is_in_memory, open_in_memory
+from attnscope._errors import UsageTypeError
+from attnscope._memory import InMemory, in_memory, is_in_memory, open_in_memory
 from attnscope._run import name_of, open_core
 from attnscope._values import Path
 
 
 class Model(ModelCommands):
-    """An open checkpoint. Every command except `diff` and `info` is a method.
+    """An open checkpoint. Every command except `info` is a method.
 
     `info` is a property here; the command is `attnscope.info(model)`. A copied or unpickled model
     opens the same files again. A model in memory cannot be copied or pickled.
     """
 
-    def __init__(self, core: _core.OpenModel) -> None:
+    def __init__(self, core: _core.OpenModel, memory: InMemory | None = None) -> None:
         self._core = core
+        self._memory = memory
 
     @property
     def name(self) -> str:
@@ -51,7 +53,7 @@ class Model(ModelCommands):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._core.is_in_memory:
-            raise TypeError("a model in memory cannot be pickled: save it and open its path")
+            raise UsageTypeError("a model in memory cannot be pickled: save it and open its path")
         return _reopened, (self._core.name, self._core.layout, self._core.is_remote)
 
     def _repr_html_(self) -> builtins.str:
@@ -91,8 +93,9 @@ def open(
     """
     described = "" if layout is None else os.fsdecode(layout)
     if is_in_memory(model):
-        return Model(open_in_memory(in_memory(model, config, tokenizer, name), described))
+        memory = in_memory(model, config, tokenizer, name)
+        return Model(open_in_memory(memory, described), memory)
     for keyword, value in (("config", config), ("tokenizer", tokenizer), ("name", name)):
         if value is not None:
-            raise TypeError(f"{keyword}: only supported for weights in memory")
+            raise UsageTypeError(f"{keyword}: only supported for weights in memory")
     return Model(open_core(name_of(model), described, remote, progress))

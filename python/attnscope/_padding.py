@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnscope._arrays import is_array, readable
+from attnscope._errors import UsageError
 
 Kept = list[list[int]]
 """Positions of the tokens that are not padding, per sequence. Empty: no padding at all."""
@@ -15,13 +16,13 @@ Kept = list[list[int]]
 def kept(name: str, mask: NDArray[Any]) -> Kept:
     """Return the token positions of a mask (N, T) that is nonzero at tokens."""
     if mask.ndim != 2:
-        raise ValueError(f"{name}: expected shape (N, T), not {mask.shape}")
+        raise UsageError(f"{name}: expected shape (N, T), not {mask.shape}")
     tokens = mask != 0
     if tokens.all():
         return []
     empty = np.flatnonzero(~tokens.any(axis=1))
     if len(empty):
-        raise ValueError(f"{name}: sequence {empty[0]} has no tokens")
+        raise UsageError(f"{name}: sequence {empty[0]} has no tokens")
     return [np.flatnonzero(row).tolist() for row in tokens]
 
 

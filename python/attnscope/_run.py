@@ -9,7 +9,7 @@ from typing import Any
 
 from attnscope import _core, _describe
 from attnscope._executor import Elsewhere
-from attnscope._errors import CheckpointWarning, error_of
+from attnscope._errors import CheckpointWarning, UsageTypeError, error_of
 from attnscope._files import write
 from attnscope._page import Page
 from attnscope._progress import ProgressLine
@@ -22,8 +22,44 @@ from attnscope._worker import ModelFiles
 Arguments = list[tuple[str, str]]
 
 
-def _models_of(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+class _Open:
+    """A model that is open for one call."""
+
+    def __init__(self, core: _core.OpenModel) -> None:
+        self._core = core
+
+
+def _models_of(given: Any, tokenizer: Any) -> list[Any]:
+    """Return models and paths. Modules are opened."""
+    models = list(given) if isinstance(given, (list, tuple)) else [given]
+    return [_opened(model, tokenizer) for model in models]
+
+
+def _opened(model: Any, tokenizer: Any) -> Any:
+    # Not at the top, because these modules need this one.
+    from attnscope._memory import in_memory, is_in_memory, open_in_memory
+
+    if is_in_memory(model):
+        return _Open(open_in_memory(in_memory(model, None, tokenizer, None), ""))
+    if tokenizer is None:
+        return model
+    source = getattr(model, "_memory", None)
+    if source is None:
+        raise UsageTypeError("tokenizer: only supported for weights in memory")
+    memory = in_memory(source.tensors, source.config, tokenizer, source.name)
+    return _Open(open_in_memory(memory, model._core.layout))
+
+
+def paired(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords with the models of a pair as a list. `other`: the second one."""
+    keywords = dict(given)
+    first = keywords.pop("self") if "self" in keywords else keywords["models"]
+    other = keywords.pop("other")
+    if other is not None:
+        if isinstance(first, (list, tuple)):
+            raise UsageTypeError("other: not supported with a list of models")
+        first = [first, other]
+    return keywords | {"models": first}
 
 
 def is_open(model: Any) -> bool:
@@ -37,7 +73,7 @@ def name_of(model: Any) -> str:
         return os.fsdecode(os.fspath(model))
     except TypeError:
         kind = type(model).__name__
-        raise TypeError(f"expected a model, a path or a Hugging Face hub name, not {kind}") from None
+        raise UsageTypeError(f"expected a model, a path or a Hugging Face hub name, not {kind}") from None
 
 
 class _OpenModels:
@@ -85,7 +121,7 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, _Open
         model
         for parameter in parameters
         if parameter["type"] == "models" and given.get(parameter["name"]) is not None
-        for model in _models_of(given[parameter["name"]])
+        for model in _models_of(given[parameter["name"]], given.get("tokenizer"))
     ]
     for model in models:
         checked("models", name_of(model), is_path=True)
@@ -124,9 +160,9 @@ def _elsewhere(
         return nullcontext()
     if not callable(getattr(executor, "submit", None)):
         kind = type(executor).__name__
-        raise TypeError(f"executor: expected a concurrent.futures executor, not {kind}")
+        raise UsageTypeError(f"executor: expected a concurrent.futures executor, not {kind}")
     if any(model.is_in_memory for model in open_models.by_text.values()):
-        raise TypeError("executor: a model in memory cannot be sent to workers: save it and open its path")
+        raise UsageTypeError("executor: a model in memory cannot be sent to workers: save it and open its path")
     layout = _in_any_folder(dict(arguments).get("layout", ""))
 
     def files_of(model: str) -> ModelFiles:
@@ -183,12 +219,32 @@ def table_of(report: _core.Report, arrays: dict[str, Any] | None = None) -> Tabl
 
 def run(name: str, given: Mapping[str, Any]) -> Table:
     """Run a command that returns rows. `given`: all keywords, by name."""
+    model = _model_of_arrays(given)
+    if model is not None:
+        given = {key: value for key, value in given.items() if key != "self"} | {"models": model}
     outcome = _outcome(name, given, [])
     arrays: dict[str, Any] = {}
     for path, content in outcome["files"].items():
         if path.startswith(IN_MEMORY):
             arrays |= arrays_of(content)
-    return table_of(outcome["report"], arrays)
+    table = table_of(outcome["report"], arrays)
+    if model is not None and "tokens" in arrays:
+        table.tokens = model._core.token_texts(arrays["tokens"].ravel().tolist())
+    return table
+
+
+def _model_of_arrays(given: Mapping[str, Any]) -> Any:
+    """Return the open model of a call that keeps arrays in memory. None: the call keeps none."""
+    if not any(given.get(name) is True for name in _describe.BESIDE):
+        return None
+    models = _models_of(given.get("self", given.get("models")), given.get("tokenizer"))
+    if len(models) != 1:
+        return None
+    if is_open(models[0]):
+        return models[0]
+    layout = given.get("layout")
+    described = "" if layout is None else os.fsdecode(layout)
+    return _Open(open_core(name_of(models[0]), described, bool(given.get("remote")), None))
 
 
 def run_page(name: str, given: Mapping[str, Any]) -> Page:

@@ -1,7 +1,10 @@
 """The result of a command as a table."""
 
+import copy
+import io
 import json
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -10,10 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnscope import _core, _html
-from attnscope._columns import Buffers, array_of, valid_of, values_of
+from attnscope._columns import Buffers, array_of, pandas_array
+from attnscope._errors import (
+    UsageError,
+    UsageIndexError,
+    UsageKeyError,
+    UsageTypeError,
+    error_of,
+)
+from attnscope._files import write
+from attnscope._grid import grid, scalars
 from attnscope._page import Page
-from attnscope._picture import Picture, reduced
+from attnscope._matrix_pictures import file_name, matrix_of, pictures_of
+from attnscope._picture import Picture
 from attnscope._plural import counted
+from attnscope._rows import SHAPE, Row, equal, flat, names_of, of_shape, unknown
+from attnscope._selection import Predicate, csv_of, json_of, lines_of, test_of
+from attnscope._values import Path
 
 if TYPE_CHECKING:
     import altair
@@ -31,17 +47,22 @@ OF_ONE_HEAD = ("head-among-heads", "attention-heads-of-layer")
 
 
 class Table:
-    """Rows of one command, with the same names and numbers as the command line's CSV and JSON.
+    """Rows of one command, with the same names and numbers as the command line's CSV.
 
-    `table["stable_rank"]` is a column as an array, `table[0]` a row as a dict, and `table[:3]` a
-    list of rows. Iteration yields rows. Arrays are read-only, and views of the table's memory if
-    possible.
+    `table["stable_rank"]` is a column as an array, `table[0]` a row as a dict, `table[:3]` a list of
+    rows, and `table[["layer", "stable_rank"]]` a table with these columns. Iteration yields rows.
+    Arrays are read-only, and views of the table's memory if possible.
+
+    A column has the same type in every table: nulls do not change it. The column `scope` states
+    what a row describes: a head, a matrix or a layer. Only Python's tables have it.
     """
 
     def __init__(self, report: _core.Report, arrays: dict[str, NDArray[Any]]) -> None:
         self._report = report
         self.arrays = arrays
         """Requested arrays, in addition to the rows: attentions, hidden_states, logits, ..."""
+        self.tokens: list[str] | None = None
+        """Texts of the tokens of `arrays`, for labels. None: no tokenizer, or no arrays."""
 
     @property
     def command(self) -> str:
@@ -71,43 +92,178 @@ class Table:
     def columns(self) -> list[str]:
         return self._report.column_names()
 
+    @cached_property
+    def _names(self) -> list[str]:
+        """The keys of a row."""
+        return names_of(self.columns)
+
+    @cached_property
+    def _whole(self) -> "Table":
+        """The table with all its columns."""
+        if self._report.only is None:
+            return self
+        return self._like(self._report.with_columns(None))
+
+    def _whole_rows(self) -> Iterator[Row]:
+        return iter(self._whole)
+
+    def _row(self, index: int) -> Row:
+        return flat(self._report.row(index), self._names)
+
     def __len__(self) -> int:
         return len(self._report)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (self._report.row(index) for index in range(len(self)))
+    def __iter__(self) -> Iterator[Row]:
+        return map(self._row, range(len(self)))
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether the table has the column."""
+        return name in self.columns or name in self._names
 
     @overload
     def __getitem__(self, key: str) -> NDArray[Any]: ...
     @overload
-    def __getitem__(self, key: int) -> dict[str, Any]: ...
+    def __getitem__(self, key: int) -> Row: ...
     @overload
-    def __getitem__(self, key: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, key: slice) -> list[Row]: ...
+    @overload
+    def __getitem__(self, key: list[str]) -> "Table": ...
     def __getitem__(
-        self, key: str | int | slice
-    ) -> NDArray[Any] | dict[str, Any] | list[dict[str, Any]]:
+        self, key: str | int | slice | list[str]
+    ) -> "NDArray[Any] | Row | list[Row] | Table":
         if isinstance(key, str):
-            return array_of(self._column(key))
+            return self._array(key)
+        if isinstance(key, list):
+            return self._restricted(key)
         if isinstance(key, slice):
-            return [self._report.row(index) for index in range(*key.indices(len(self)))]
-        index = key + len(self) if key < 0 else key
+            return [self._row(index) for index in range(*key.indices(len(self)))]
+        try:
+            number = operator.index(key)
+        except TypeError:
+            kind = type(key).__name__
+            raise UsageTypeError(
+                f"expected a column name, a row number, a slice or a list of names, not {kind}"
+            ) from None
+        index = number + len(self) if number < 0 else number
         if not 0 <= index < len(self):
-            raise IndexError(f"the table has {counted(len(self), 'row')}")
-        return self._report.row(index)
+            raise UsageIndexError(f"the table has {counted(len(self), 'row')}")
+        return self._row(index)
+
+    def _array(self, name: str) -> NDArray[Any]:
+        if name == SHAPE and SHAPE not in self.columns and SHAPE in self._names:
+            parts = [self._array(column) for column in self.columns if of_shape(column)]
+            stack = np.ma.stack if any(map(np.ma.isMaskedArray, parts)) else np.stack
+            shapes: NDArray[Any] = stack(parts, axis=1)
+            return shapes
+        return array_of(self._column(name))
 
     def _column(self, name: str) -> Buffers:
         """Return the buffers of a column."""
         if name not in self.columns:
-            raise KeyError(f"{name}; columns: {', '.join(self.columns)}")
+            raise unknown(name, self.columns)
         return self._report.column(self.columns.index(name))
 
-    def to_json(self) -> str:
-        """Return the rows as JSON: the same bytes as the command line's --format json."""
-        return self._report.text("json")
+    def _restricted(self, names: list[str]) -> "Table":
+        columns: list[str] = []
+        for name in names:
+            own = [name] if name in self.columns else []
+            if name == SHAPE and not own:
+                own = [column for column in self.columns if of_shape(column)]
+            if not own:
+                raise unknown(name, self.columns)
+            columns += own
+        return self._like(self._report.with_columns(list(dict.fromkeys(columns))))
 
-    def to_csv(self) -> str:
-        """Return the rows as CSV: the same bytes as the command line's --format csv."""
-        return self._report.text("csv")
+    def filter(self, predicate: Predicate | None = None, /, **where: Any) -> "Table":
+        """Return a table of the rows whose columns have the given values.
+
+        `table.filter(layer=3, matrix=["q", "k"], head=None)`: a list, set or range stands for any
+        of its values, and None for null. `predicate`: a function of a row.
+        """
+        matches = test_of(predicate, where, self._whole._names)
+        rows = [index for index, row in enumerate(self._whole_rows()) if matches(row)]
+        return self._like(self._report.with_rows(rows))
+
+    def _like(self, report: _core.Report, arrays: dict[str, NDArray[Any]] | None = None) -> "Table":
+        table = Table(report, self.arrays if arrays is None else arrays)
+        table.tokens = self.tokens
+        return table
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both tables have the same command, parameters, columns and values."""
+        if not isinstance(other, Table):
+            return NotImplemented
+        if self._report is other._report and self.arrays is other.arrays:
+            return True
+        return (
+            (self.command, self.columns, len(self)) == (other.command, other.columns, len(other))
+            and equal(self.parameters, other.parameters)
+            and all(map(equal, self, other))
+            and equal(self.arrays, other.arrays)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._report.state(), self.arrays, self.tokens)
+
+    def __copy__(self) -> "Table":
+        return self._like(self._report, dict(self.arrays))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Table":
+        return self._like(self._report, copy.deepcopy(self.arrays, memo))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(dict.fromkeys([*self.columns, *self._names]))
+
+    @overload
+    def to_json(self, path: None = None) -> str: ...
+    @overload
+    def to_json(self, path: Path) -> None: ...
+    def to_json(self, path: Path | None = None) -> str | None:
+        """Return the rows as JSON, or write them to a file.
+
+        They are the same bytes as the command line's --format json. If columns are selected, rows
+        are flat and have only these columns.
+        """
+        text = self._report.text("json")
+        return _given(path, text if self._is_whole else json_of(text, self._names))
+
+    @overload
+    def to_csv(self, path: None = None) -> str: ...
+    @overload
+    def to_csv(self, path: Path) -> None: ...
+    def to_csv(self, path: Path | None = None) -> str | None:
+        """Return the rows as CSV, or write them to a file.
+
+        They are the same bytes as the command line's --format csv. If columns are selected, the
+        text has only these columns.
+        """
+        text = self._report.text("csv")
+        return _given(path, text if self._is_whole else csv_of(text, self.columns, len(self)))
+
+    def to_parquet(self, path: Path) -> None:
+        """Write the rows to a Parquet file. Needs pyarrow or polars."""
+        content = io.BytesIO()
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            try:
+                import polars
+            except ImportError:
+                raise error_of(
+                    "unsupported",
+                    "to_parquet: needs pyarrow or polars (pip install pyarrow)",
+                    {"problem": "to_parquet: needs pyarrow or polars", "hint": "pip install pyarrow"},
+                ) from None
+            polars.DataFrame(self).write_parquet(content)
+        else:
+            pyarrow.parquet.write_table(self.to_arrow(), content)
+        write(path, np.frombuffer(content.getvalue(), np.uint8))
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._report.only is None
 
     def __arrow_c_schema__(self) -> object:
         return self._report.arrow_schema()
@@ -128,50 +284,84 @@ class Table:
         return polars.DataFrame(self)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Return a pandas.DataFrame. Nullable integers and booleans have pandas' nullable dtypes."""
+        """Return a pandas.DataFrame.
+
+        Texts and booleans have pandas' types `string` and `boolean`, and integers with nulls have
+        `Int64`. Only lists are objects.
+        """
         import pandas
 
-        columns = {}
-        for name in self.columns:
-            column = self._column(name)
-            values, valid = values_of(column), valid_of(column)
-            nullable = valid is not None and values.dtype.kind in "ib"
-            if nullable:
-                make = pandas.arrays.BooleanArray if values.dtype.kind == "b" else (
-                    pandas.arrays.IntegerArray
-                )
-                columns[name] = pandas.Series(make(values, ~np.asarray(valid)))
-            else:
-                columns[name] = pandas.Series(array_of(column))
-        return pandas.DataFrame(columns)
+        return pandas.DataFrame(
+            {name: pandas.Series(pandas_array(self._column(name))) for name in self.columns}
+        )
+
+    def to_numpy(self, name: str) -> NDArray[np.float64]:
+        """Return a column of numbers as an array (layers, heads); NaN where the table has no row.
+
+        Rows of whole matrices and layers are not used. If several rows have the same layer and
+        head, for example of several matrices, select one of them with `filter` first.
+        """
+        if name not in self.columns:
+            raise unknown(name, self.columns)
+        return grid(self, name)
+
+    def to_scalars(self) -> dict[str, float]:
+        """Return all numbers as a flat dict, for TensorBoard, Weights & Biases or MLflow.
+
+        Names are such as "attention/entropy/layer_0/head_3".
+        """
+        return scalars(self)
+
+    @property
+    def __array__(self) -> Callable[..., NDArray[Any]]:
+        """Only for the rows of one matrix: its values, for `numpy.asarray(table)`."""
+        values = self._picture_values
+        if values is None or len({matrix_of(row) for row in self._whole_rows()}) != 1:
+            raise AttributeError("__array__: only the rows of one matrix are an array")
+        rows = [row[values] for row in self._whole_rows()]
+
+        def array(dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+            if copy is False:
+                raise UsageError("the array cannot be made without a copy")
+            return np.array(rows, dtype=dtype)
+
+        return array
 
     @cached_property
     def charts(self) -> dict[str, dict[str, Any]]:
         """Vega-Lite specifications, including data, of the charts that a report has for these rows.
 
-        `plot()` shows the first one by default.
+        `plot()` shows the first one by default. A table of selected columns has no charts.
         """
+        if not self._is_whole:
+            return {}
         if self._pictures:
-            return {_file_name(picture.title): picture.chart() for picture in self._pictures}
+            return {file_name(picture.title): picture.chart() for picture in self._pictures}
         # A report's overview repeats charts of other views. Keep the later name, from that view.
         names = {text: name for name, text in _core.charts(self._report) if _has_data(text)}
         ordered = sorted(names.items(), key=lambda entry: _place(entry[1]))
         return {name: json.loads(text) for text, name in ordered}
 
     @cached_property
+    def _picture_values(self) -> str | None:
+        """The column with the rows of matrices. None: the rows are not those of matrices."""
+        if self.command not in ("matrix", "similarity", "attention") or not len(self):
+            return None
+        columns = self._whole.columns
+        return next((name for name in ("weights", "values") if name in columns), None)
+
+    @cached_property
     def _pictures(self) -> list[Picture]:
         """The rows as images, if they are the rows of matrices."""
-        if self.command not in ("matrix", "similarity", "attention"):
-            return []
-        values = next((name for name in ("weights", "values") if name in self.columns), None)
-        if values is None or not len(self):
-            return []
-        return list(_pictures(self, values))
+        values = self._picture_values
+        return list(pictures_of(self, values)) if values is not None and self._is_whole else []
 
     def page(self) -> Page:
         """Return a report page that has only these rows."""
         if self.command not in OF_PAGES or self._pictures:
-            raise ValueError(f"{self.command}: rows with these keywords have no page")
+            raise UsageError(f"{self.command}: rows with these keywords have no page")
+        if not self._is_whole:
+            raise UsageError("a table of selected columns has no page")
         created = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         content = np.frombuffer(_core.page(self._report, created), np.uint8)
         return Page(content, self.notes, None)
@@ -183,19 +373,24 @@ class Table:
         """
         import altair
 
+        if not self._is_whole:
+            raise UsageError("a table of selected columns has no chart: plot the whole table")
         if not self.charts:
-            raise ValueError(f"{self.command}: rows with these keywords have no chart")
+            raise UsageError(f"{self.command}: rows with these keywords have no chart")
         if name is None:
             name = next(iter(self.charts))
         if name not in self.charts:
             ends = [chart for chart in self.charts if chart.endswith(f"-{name}")]
             if len(ends) != 1:
-                raise KeyError(f"{name}; charts: {', '.join(ends or self.charts)}")
+                raise UsageKeyError(f"{name}; charts: {', '.join(ends or self.charts)}")
             name = ends[0]
         return altair.Chart.from_dict(self.charts[name])
 
     def __repr__(self) -> str:
-        lines = self._report.text("table").splitlines()
+        if self._is_whole:
+            lines = self._report.text("table").splitlines()
+        else:
+            lines = lines_of(iter(self), self._names)
         if len(lines) > MOST_LINES:
             skipped = f"... {len(lines) - MOST_LINES} more lines; print(table.to_csv()) shows all"
             lines = [*lines[: MOST_LINES - 10], skipped, *lines[-10:]]
@@ -203,6 +398,22 @@ class Table:
 
     def _repr_html_(self) -> str:
         return _html.shown(self, self._pictures)
+
+
+def _restored(
+    state: dict[str, Any], arrays: dict[str, NDArray[Any]], tokens: list[str] | None
+) -> Table:
+    table = Table(_core.Report.from_state(state), arrays)
+    table.tokens = tokens
+    return table
+
+
+def _given(path: Path | None, text: str) -> str | None:
+    """Write the text to a file, or return it."""
+    if path is None:
+        return text
+    write(path, np.frombuffer(text.encode(), np.uint8))
+    return None
 
 
 def _has_data(chart: str) -> bool:
@@ -214,32 +425,3 @@ def _has_data(chart: str) -> bool:
 def _place(chart: str) -> int:
     """Return the sort key: charts that compare models first, charts of one head last."""
     return -1 if chart.startswith("models-") else int(chart.endswith(OF_ONE_HEAD))
-
-
-def _file_name(title: str) -> str:
-    return title.replace(",", "").replace(" ", "-")
-
-
-def _pictures(table: Table, values: str) -> Iterator[Picture]:
-    """Yield one picture per matrix. Its rows have the same model, layer, matrix and head."""
-    matrices: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in table:
-        key = tuple(row.get(name) for name in ("model", "layer", "matrix", "head"))
-        matrices.setdefault(key, []).append(row)
-    for (model, layer, matrix, head), rows in matrices.items():
-        entries = np.array([row[values] for row in rows], dtype=np.float64)
-        pixels, side = reduced(np.where(np.isfinite(entries), entries, np.nan))
-        of_head = "" if head is None else f" head {head}"
-        several = f"{model} " if len(table.models) > 1 else ""
-        kind = {"similarity": "cosines of ", "attention": "map of "}.get(table.command, "")
-        title = f"{several}{kind}{f'{matrix} ' if matrix else ''}layer {layer}{of_head}"
-        of_tokens = table.command == "attention"
-        column = "to token" if of_tokens else "column" if table.command == "matrix" else "row"
-        yield Picture(
-            title=title if side == 1 else f"{title}, {side} × {side} values per pixel",
-            values=pixels,
-            signed=not of_tokens,
-            row_title="from token" if of_tokens else "row",
-            column_title=column,
-            labels=[str(row["text"]) for row in rows] if of_tokens else None,
-        )

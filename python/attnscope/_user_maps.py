@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from attnscope._arrays import is_array
+from attnscope._errors import UsageError, UsageTypeError
 from attnscope._meter import Meter, as_numpy
 from attnscope._padding import Kept, kept
 from attnscope._stacks import Stack, is_cross, place_of
@@ -18,12 +19,12 @@ def _shaped(layer: str, maps: Any) -> Any:
         try:
             maps = np.asarray(maps, dtype=np.float64)
         except (TypeError, ValueError):
-            raise TypeError(f"maps of {layer}: expected an array, not {type(maps).__name__}") from None
+            raise UsageTypeError(f"maps of {layer}: expected an array, not {type(maps).__name__}") from None
     shape = tuple(int(size) for size in maps.shape)
     if len(shape) < 3 or 0 in shape:
-        raise ValueError(f"maps of {layer}: expected shape (..., H, T, S), not {shape}")
+        raise UsageError(f"maps of {layer}: expected shape (..., H, T, S), not {shape}")
     if isinstance(maps, np.ndarray) and maps.dtype.kind != "f":
-        raise TypeError(f"maps of {layer}: expected real numbers, not {maps.dtype}")
+        raise UsageTypeError(f"maps of {layer}: expected real numbers, not {maps.dtype}")
     return maps.reshape(-1, *shape[-3:])
 
 
@@ -38,9 +39,9 @@ def _masks(mask: Any) -> tuple[Kept, Kept]:
 
 def _check_mask(layer: str, axis: str, places: Kept, sequences: int, length: int) -> None:
     if places and len(places) != sequences:
-        raise ValueError(f"mask: has {len(places)} sequences, but the maps of {layer} have {sequences}")
+        raise UsageError(f"mask: has {len(places)} sequences, but the maps of {layer} have {sequences}")
     if any(of_sequence and of_sequence[-1] >= length for of_sequence in places):
-        raise ValueError(f"mask: longer than the {axis} of {layer}")
+        raise UsageError(f"mask: longer than the {axis} of {layer}")
 
 
 def measure_maps(
@@ -49,25 +50,25 @@ def measure_maps(
     if isinstance(maps, Mapping):
         maps = maps.items()
     if is_array(maps) or not isinstance(maps, Iterable):
-        raise TypeError("maps: expected pairs of a layer and its array (..., H, T, S)")
+        raise UsageTypeError("maps: expected pairs of a layer and its array (..., H, T, S)")
     queries, keys = _masks(mask)
     facts = {"name": name or "maps", "architecture": "maps", "parameters": None, "width": None}
     meter = Meter(arguments, "maps", facts, None, None)
     numbers: dict[str, dict[str, int]] = {}  # per stack: the number of each named layer
     for pair in maps:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError("maps: expected pairs of a layer and its array (..., H, T, S)")
+            raise UsageTypeError("maps: expected pairs of a layer and its array (..., H, T, S)")
         layer, array = pair
         if isinstance(layer, bool) or not isinstance(layer, (int, str, np.integer)) or (
             not isinstance(layer, str) and layer < 0
         ):
-            raise TypeError(f"maps: expected a layer number from 0 or a layer name, not {layer!r}")
+            raise UsageTypeError(f"maps: expected a layer number from 0 or a layer name, not {layer!r}")
         word = layer if isinstance(layer, str) else f"layer {layer}"
         array = _shaped(word, array)
         cross = is_cross(word)
         sequences, _, length, across = (int(size) for size in array.shape)
         if length != across and not cross:
-            raise ValueError(
+            raise UsageError(
                 f"maps of {word}: {length} queries but {across} keys; for cross-attention, use a "
                 "layer name that contains 'cross'"
             )
@@ -76,7 +77,7 @@ def measure_maps(
         _check_mask(word, "keys", keys, sequences, across)
         meter.put(stack, number, word, array, cross, bool(sinks), queries, keys)
     if not meter.has_maps:
-        raise ValueError("maps: no maps given")
+        raise UsageError("maps: no maps given")
     meter.notes += [
         f"layer {number}{f' of {stack}' if stack else ''} is {word}"
         for stack, names in numbers.items()

@@ -5,25 +5,46 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
+from attnscope._errors import UsageError, UsageTypeError
+
 Path = str | os.PathLike[str]
 Names = str | Sequence[str]
 Texts = str | Sequence[str]
-Layers = int | str | range | slice | Sequence[int | str | range | slice]
+Layers = int | str | range | slice | Iterable[int | str | range | slice]
 Head = str | tuple[int, int]
 Shares = float | str | Sequence[float]
 Ranks = int | str | Sequence[int | str]
 Bins = int | str
 Range = str | tuple[float, float]
 Size = int | str
-Ids = str | Sequence[int]
-Positions = int | str | os.PathLike[str] | range | slice | Sequence[int | str | range | slice]
+Ids = str | Iterable[int]
+Batch = str | Iterable[int] | Iterable[Iterable[int] | str] | Any
+Positions = int | str | os.PathLike[str] | range | slice | Iterable[int | str | range | slice]
+
+OF_TRANSFORMER_LENS = {
+    "W_Q": "q",
+    "W_K": "k",
+    "W_V": "v",
+    "W_O": "o",
+    "W_in": "up",
+    "W_gate": "gate",
+    "W_out": "down",
+    "QK": "qk",
+    "OV": "ov",
+}
+"""Matrices by their names in TransformerLens."""
+
+WITHOUT_LAYER = ("W_E", "W_U", "W_pos")
+"""Names in TransformerLens of matrices that belong to no layer."""
 
 IN_MEMORY = "in memory: "
 """Prefix of file names whose content a command keeps in memory."""
 
 
 def _whole(value: Any) -> str:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         raise TypeError
     return str(operator.index(value))
 
@@ -45,7 +66,30 @@ def _path(value: Any) -> str:
 
 
 def _each(value: Any) -> Iterable[Any]:
+    if getattr(value, "ndim", None) == 0:  # an array or tensor with one number
+        return [value.item()]
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)
     return value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+
+
+def role(name: str) -> str:
+    """Return the name of a matrix in attnscope. Other names are returned unchanged."""
+    if name in WITHOUT_LAYER:
+        raise UsageError(
+            f"matrix: {name} belongs to no layer: pass its tensor, as in spectrum(model, tensor=NAME); "
+            "info(model) lists the names"
+        )
+    return OF_TRANSFORMER_LENS.get(name, name)
+
+
+def _role(value: Any) -> str:
+    return role(_text(value))
+
+
+def _roles(value: Any) -> str:
+    names = value.split(",") if isinstance(value, str) else _each(value)
+    return ",".join(map(_role, names))
 
 
 def _list_of(write: Callable[[Any], str]) -> Callable[[Any], str]:
@@ -73,14 +117,16 @@ def _layer(value: Any) -> str:
         return value
     if not isinstance(value, (range, slice)):
         return _whole(value)
+    if isinstance(value, range):
+        if not value:
+            raise UsageError("empty range")
+        if value.step != 1:
+            return ",".join(map(str, value))
+        return f"{value.start}-{value.stop - 1}"
     if value.step not in (None, 1):
-        raise ValueError("expected a range with step 1")
+        raise UsageError("expected a slice with step 1: use a range, as in range(0, 6, 2)")
     first = value.start or 0
-    if isinstance(value, slice) and value.stop is None:
-        return f"{first}-"
-    if isinstance(value, range) and not value:
-        raise ValueError("empty range")
-    return f"{first}-{value.stop - 1}"
+    return f"{first}-" if value.stop is None else f"{first}-{value.stop - 1}"
 
 
 def _layers(value: Any) -> str:
@@ -103,8 +149,8 @@ _WRITERS: dict[str, tuple[Writer, str]] = {
     "bytes": (lambda value: f"{_whole(value)}B", "an int or a text such as '2G'"),
     "choice": (_text, "a str"),
     "several": (_list_of(_text), "a name or a list of names"),
-    "role": (_text, "a str"),
-    "roles": (_list_of(_text), "a name or a list of names"),
+    "role": (_role, "a str"),
+    "roles": (_roles, "a name or a list of names"),
     "layers": (_layers, "an int, a range, a slice, a list of these, or a text such as '0-3,-4-'"),
     "head": (_pair_of(_whole), "a head such as 'L5H3', or a layer and a head"),
     "receiver": (_pair_of(_whole), "a head such as 'L5H3', one input of it such as 'L5H3.q', or a layer and a head"),
@@ -120,7 +166,9 @@ _WRITERS: dict[str, tuple[Writer, str]] = {
 
 def is_ids(parameter: dict[str, Any]) -> bool:
     """Return whether the parameter takes token ids."""
-    return bool(parameter["type"] == "text" and parameter["metavariable"] in ("IDS", "TYPES"))
+    return bool(
+        parameter["type"] in ("text", "texts") and parameter["metavariable"] in ("IDS", "TYPES")
+    )
 
 
 def is_token(parameter: dict[str, Any]) -> bool:
@@ -147,14 +195,14 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
     if kind == "flag":
         if value is True:
             return ""
-        raise TypeError(f"{name}: expected True or False, not {value!r}")
+        raise UsageTypeError(f"{name}: expected True or False, not {value!r}")
     if value is True and parameter["implied_text"]:
         return str(parameter["implied_text"])
     if value is True and parameter["beside"]:
         return IN_MEMORY + name
-    if isinstance(value, str):
+    if isinstance(value, str) and kind not in ("role", "roles"):
         return value
-    write, needed = _WRITERS[kind]
+    write, needed = _WRITERS["text" if is_ids(parameter) else kind]
     if kind == "text" and not is_ids(parameter):
         write, needed = (_number, "a number or a str") if is_amount(parameter) else (_text, "a str")
         if is_positions(parameter):
@@ -163,15 +211,35 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
             write, needed = _whole, "a str, or an int for a token id"
     try:
         return write(value)
+    except UsageError as error:
+        raise UsageError(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
     except TypeError:
-        raise TypeError(f"{name}: expected {needed}, not {value!r}") from None
+        raise UsageTypeError(f"{name}: expected {needed}, not {value!r}") from None
 
 
 def texts_of(parameter: dict[str, Any], value: Any) -> list[str]:
     """Return the texts of `value` for the parameter: several for a list of texts, none if it is not passed."""
-    several = parameter["type"] == "texts" and isinstance(value, (list, tuple))
-    texts = [text_of(parameter, each) for each in (value if several else [value])]
+    if parameter["type"] != "texts":
+        values = [value]
+    elif is_ids(parameter):
+        values = _sequences(value)
+    else:
+        values = list(value) if isinstance(value, (list, tuple)) else [value]
+    texts = [text_of(parameter, each) for each in values]
     return [text for text in texts if text is not None]
+
+
+def _sequences(value: Any) -> list[Any]:
+    """Return the lists of token ids in a value: one list, several, or an array (N, T) or (T,)."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return [value]
+    if getattr(value, "ndim", None) in (0, 1):
+        return [value]
+    rows = list(value)
+    several = all(
+        isinstance(row, (list, tuple, str)) or getattr(row, "ndim", 0) == 1 for row in rows
+    )
+    return rows if rows and several else [rows]
 
 
 def checked(name: str, text: str, is_path: bool) -> str:
@@ -179,7 +247,7 @@ def checked(name: str, text: str, is_path: bool) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{name}: {text[:80]!a} is not UTF-8") from None
+        raise UsageError(f"{name}: {text[:80]!a} is not UTF-8") from None
     if is_path and "\0" in text:
-        raise ValueError(f"{name}: {text[:80]!a} contains a zero byte, which is not allowed in a path")
+        raise UsageError(f"{name}: {text[:80]!a} contains a zero byte, which is not allowed in a path")
     return text

@@ -1,260 +1,163 @@
 #include "python/src/columns.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <deque>
 #include <map>
-#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 
-#include "attnscope/rows/json.h"
+#include "attnscope/rows/field.h"
+#include "python/src/column.h"
 
 namespace attnscope::python {
 namespace {
 
-/// A null pointer represents a row that lacks the field.
-using Values = std::vector<const Value*>;
-
-bool is_null(const Value* value) { return value == nullptr || value->is_null(); }
-
-template <class T>
-bool all_are(const Values& values) {
-  return std::all_of(values.begin(), values.end(), [](const Value* value) {
-    return is_null(value) || value->get<T>() != nullptr;
-  });
-}
-
-/// A bitmap in Arrow's bit order: the lowest bit of each byte comes first.
-class Bits {
+/// The columns of one field: one column, or several if its values are records or split lists.
+class FieldColumns {
  public:
-  explicit Bits(std::size_t count) : bytes_((count + 7) / 8) {}
-  void set(std::size_t index) {
-    bytes_[index / 8] = static_cast<std::uint8_t>(bytes_[index / 8] | 1u << index % 8);
+  FieldColumns(const Field* field, std::size_t rows) : whole_(declared_as(field)), rows_(rows) {}
+
+  void add(std::size_t row, const Value& value) { add("", whole_, row, value); }
+
+  /// Appends the columns, with names that begin with the field's name.
+  void move_to(const std::string& name, std::vector<std::pair<std::string, Column>>& out) {
+    if (order_.size() == 1 && (whole_.is_record() || whole_.is_split())) add_parts();
+    for (const std::string& suffix : order_) {
+      const Part& part = parts_.at(suffix);
+      const bool has_values = !std::all_of(part.values.begin(), part.values.end(), is_null);
+      // A null in a field that has several columns gets no column of its own.
+      if (suffix.empty() && order_.size() > 1 && !has_values) continue;
+      out.emplace_back(name + suffix, column_of(part.values, part.declared));
+    }
   }
-  std::vector<std::uint8_t> take() { return std::move(bytes_); }
 
  private:
-  std::vector<std::uint8_t> bytes_;
-};
+  struct Part {
+    Declared declared;
+    Values values;
+  };
 
-/// Returns a column of this type with its validity bitmap but without values.
-Column empty_column(ColumnType type, const Values& values) {
-  Column column{.type = type, .length = std::ssize(values)};
-  column.nulls = std::count_if(values.begin(), values.end(), is_null);
-  if (column.nulls == 0) return column;
-  Bits valid(values.size());
-  for (std::size_t index = 0; index < values.size(); ++index) {
-    if (!is_null(values[index])) valid.set(index);
-  }
-  column.valid = valid.take();
-  return column;
-}
-
-Column boolean_column(const Values& values) {
-  Column column = empty_column(ColumnType::boolean, values);
-  Bits bits(values.size());
-  for (std::size_t index = 0; index < values.size(); ++index) {
-    if (!is_null(values[index]) && *values[index]->get<bool>()) bits.set(index);
-  }
-  column.bits = bits.take();
-  return column;
-}
-
-Column integer_column(const Values& values) {
-  Column column = empty_column(ColumnType::int64, values);
-  for (const Value* value : values) {
-    column.integers.push_back(is_null(value) ? 0 : *value->get<std::int64_t>());
-  }
-  return column;
-}
-
-/// Makes a column of doubles. Integers are converted.
-Column double_column(const Values& values) {
-  Column column = empty_column(ColumnType::float64, values);
-  for (const Value* value : values) {
-    const double* number = is_null(value) ? nullptr : value->get<double>();
-    column.doubles.push_back(is_null(value) ? 0
-                             : number != nullptr
-                                 ? *number
-                                 : static_cast<double>(*value->get<std::int64_t>()));
-  }
-  return column;
-}
-
-template <class TextOf>
-Column text_column(const Values& values, TextOf text_of) {
-  Column column = empty_column(ColumnType::text, values);
-  column.offsets.push_back(0);
-  for (const Value* value : values) {
-    if (!is_null(value)) column.bytes += text_of(*value);
-    column.offsets.push_back(std::ssize(column.bytes));
-  }
-  return column;
-}
-
-Column column_of(const Values& values);
-
-Column record_column(const Values& values) {
-  std::vector<std::string> names;
-  std::map<std::string, Values> fields;
-  for (std::size_t row = 0; row < values.size(); ++row) {
-    if (is_null(values[row])) continue;
-    for (const auto& [name, value] : values[row]->get<Record>()->fields()) {
-      Values& field = fields[name];
-      if (field.empty()) {
-        names.push_back(name);
-        field.resize(values.size());
-      }
-      field[row] = &value;
+  Values& values_of(const std::string& suffix, const Declared& declared) {
+    const auto [found, fresh] = parts_.try_emplace(suffix, Part{declared, {}});
+    if (fresh) {
+      order_.push_back(suffix);
+      found->second.values.resize(rows_);
     }
+    return found->second.values;
   }
-  Column column = empty_column(ColumnType::record, values);
-  for (const std::string& name : names) column.children.emplace_back(name, column_of(fields[name]));
-  return column;
-}
 
-constexpr const char* kItem = "item";  // Arrow's name for the child of a list
-
-/// Makes a column from values of type Value::List.
-Column list_column(const Values& values) {
-  Column column = empty_column(ColumnType::list, values);
-  Values items;
-  column.offsets.push_back(0);
-  for (const Value* value : values) {
-    if (!is_null(value)) {
-      for (const Value& item : *value->get<Value::List>()) items.push_back(&item);
-    }
-    column.offsets.push_back(std::ssize(items));
-  }
-  column.children.emplace_back(kItem, column_of(items));
-  return column;
-}
-
-/// Makes nested lists from arrays of type T, with one level of lists per axis.
-template <class T>
-Column numbers_column(const Values& values, std::size_t axes) {
-  Column numbers;
-  if constexpr (std::is_same_v<T, double>) numbers.type = ColumnType::float64;
-  if constexpr (std::is_same_v<T, float>) numbers.type = ColumnType::float32;
-  if constexpr (std::is_same_v<T, std::int64_t>) numbers.type = ColumnType::int64;
-  std::vector<T>& all = [&]() -> std::vector<T>& {
-    if constexpr (std::is_same_v<T, double>) return numbers.doubles;
-    if constexpr (std::is_same_v<T, float>) return numbers.floats;
-    if constexpr (std::is_same_v<T, std::int64_t>) return numbers.integers;
-  }();
-  // One list column per axis, the innermost last. Only the outermost lists can be null.
-  std::vector<Column> lists(axes);
-  for (Column& list : lists) list = {.type = ColumnType::list, .offsets = {0}};
-  lists.front() = empty_column(ColumnType::list, values);
-  lists.front().offsets = {0};
-  for (const Value* value : values) {
-    const Array* array = is_null(value) ? nullptr : value->get<Array>();
-    std::int64_t lists_here = 1;
-    for (std::size_t axis = 0; axis < axes; ++axis) {
-      const std::int64_t size = array == nullptr ? 0 : array->shape[axis];
-      for (std::int64_t list = 0; list < lists_here; ++list) {
-        lists[axis].offsets.push_back(lists[axis].offsets.back() + size);
-      }
-      lists_here *= size;
-    }
-    if (array == nullptr) continue;
-    const auto& own = std::get<std::vector<T>>(array->data);
-    all.insert(all.end(), own.begin(), own.end());
-  }
-  numbers.length = std::ssize(all);
-  Column column = std::move(numbers);
-  for (std::size_t axis = axes; axis-- > 0;) {
-    Column outer = std::move(lists[axis]);
-    outer.length = std::ssize(outer.offsets) - 1;
-    outer.children.emplace_back(kItem, std::move(column));
-    column = std::move(outer);
-  }
-  return column;
-}
-
-/// Returns the first array if all have the same type and number of axes, else null.
-const Array* common_array(const Values& values) {
-  const Array* first = nullptr;
-  for (const Value* value : values) {
-    const Array* array = is_null(value) ? nullptr : value->get<Array>();
-    if (array == nullptr) continue;
-    if (first == nullptr) first = array;
-    if (array->data.index() != first->data.index() || array->shape.size() != first->shape.size()) {
-      return nullptr;
-    }
-  }
-  return first;
-}
-
-Column json_column(const Values& values) {
-  return text_column(values, [](const Value& value) { return json_text(value); });
-}
-
-Column column_of(const Values& values) {
-  if (std::all_of(values.begin(), values.end(), is_null)) {
-    Column column = empty_column(ColumnType::null, values);
-    column.valid.clear();  // a null column has no buffers
-    return column;
-  }
-  if (all_are<bool>(values)) return boolean_column(values);
-  if (all_are<std::int64_t>(values)) return integer_column(values);
-  if (all_are<std::string>(values)) {
-    return text_column(values, [](const Value& value) { return *value.get<std::string>(); });
-  }
-  if (all_are<Record>(values)) return record_column(values);
-  if (all_are<Value::List>(values)) return list_column(values);
-  const bool numbers = std::all_of(values.begin(), values.end(), [](const Value* value) {
-    return is_null(value) || value->get<double>() != nullptr ||
-           value->get<std::int64_t>() != nullptr;
-  });
-  if (numbers) return double_column(values);
-  const Array* like = all_are<Array>(values) ? common_array(values) : nullptr;
-  if (like == nullptr) return json_column(values);
-  return std::visit(
-      [&](const auto& data) {
-        using T = typename std::decay_t<decltype(data)>::value_type;
-        return numbers_column<T>(values, like->shape.size());
-      },
-      like->data);
-}
-
-/// The columns of one field: one column, or several if its values are records.
-struct FieldColumns {
-  std::vector<std::string> suffixes;  // in order of appearance
-  std::map<std::string, Values> values;
-
-  void add(const std::string& suffix, std::size_t row, std::size_t rows, const Value& value) {
+  void add(const std::string& suffix, const Declared& declared, std::size_t row,
+           const Value& value) {
     if (const Record* record = value.get<Record>()) {
-      for (const auto& [name, inner] : record->fields()) add(suffix + "_" + name, row, rows, inner);
+      for (const auto& [name, own] : record->fields()) {
+        add(suffix + "_" + name, inner(declared, name), row, own);
+      }
       return;
     }
-    Values& own = values[suffix];
-    if (own.empty()) {
-      suffixes.push_back(suffix);
-      own.resize(rows);
+    const Array* array = declared.is_split() ? value.get<Array>() : nullptr;
+    if (array == nullptr || array->shape.size() != 1) {
+      values_of(suffix, declared)[row] = &value;
+      return;
     }
-    own[row] = &value;
+    std::visit(
+        [&](const auto& numbers) {
+          for (std::size_t index = 0; index < numbers.size(); ++index) {
+            using T = typename std::decay_t<decltype(numbers)>::value_type;
+            using Widest = std::conditional_t<std::is_same_v<T, float>, double, T>;
+            const Value& entry = entries_.emplace_back(static_cast<Widest>(numbers[index]));
+            const std::string own = suffix + "_" + std::to_string(index);
+            values_of(own, {.field = declared.field})[row] = &entry;
+          }
+        },
+        array->data);
   }
+
+  /// Adds the declared columns of a field that is null in all rows.
+  void add_parts() {
+    if (!order_.front().empty()) return;
+    if (whole_.is_split()) {
+      for (const std::string_view index : whole_.field->columns) {
+        values_of("_" + std::string(index), {.field = whole_.field});
+      }
+      return;
+    }
+    for (const Field& field : whole_.field->fields) {
+      if (field.optional || !field.with.empty()) continue;
+      values_of("_" + std::string(field.name), declared_as(&field));
+    }
+  }
+
+  Declared whole_;
+  std::size_t rows_;
+  std::vector<std::string> order_;  // suffixes, in order of appearance
+  std::map<std::string, Part> parts_;
+  std::deque<Value> entries_;  // of split lists
 };
+
+/// Commands whose rows are of heads and of whole matrices or layers.
+constexpr std::array<std::string_view, 6> kMixed = {"spectrum",  "weights", "circuits",
+                                                    "attention", "ablate",  "diff"};
+
+/// Whether rows of this kind may be of heads and of whole matrices or layers.
+bool mixes_scopes(const RowKind& kind) {
+  return std::find(kMixed.begin(), kMixed.end(), kind.command) != kMixed.end() &&
+         std::any_of(kind.place.begin(), kind.place.end(), [](const Field& field) {
+           return field.name == "head" && field.nulls != Nulls::none;
+         });
+}
+
+Value scope_of(const Record& row) {
+  const auto has = [&](const char* name) { return !is_null(row.find(name)); };
+  if (has("head")) return "head";
+  if (has("matrix") || has("circuit")) return "matrix";
+  return has("layer") ? "layer" : "model";
+}
+
+/// Returns what each row describes: a head, a matrix or a layer.
+Column scope_column(const std::vector<Record>& rows) {
+  std::deque<Value> scopes;
+  Values values;
+  for (const Record& row : rows) values.push_back(&scopes.emplace_back(scope_of(row)));
+  return column_of(values, {});
+}
 
 }  // namespace
 
+const RowKind* kind_of(const Report& report) {
+  try {
+    return &row_kind_of(report.command, report.parameters);
+  } catch (const std::out_of_range&) {
+    return nullptr;
+  }
+}
+
 std::vector<std::pair<std::string, Column>> columns_of(const Report& report) {
+  const RowKind* kind = kind_of(report);
+  std::map<std::string_view, const Field*> declared;
+  if (kind != nullptr) {
+    for (const Field* field : fields_of_rows(*kind)) declared.emplace(field->name, field);
+  }
   std::vector<std::string> names;
   std::map<std::string, FieldColumns> fields;
   for (std::size_t row = 0; row < report.rows.size(); ++row) {
     for (const auto& [name, value] : report.rows[row].fields()) {
-      const auto [found, fresh] = fields.try_emplace(name);
+      const auto known = declared.find(name);
+      const Field* field = known == declared.end() ? nullptr : known->second;
+      const auto [found, fresh] = fields.try_emplace(name, field, report.rows.size());
       if (fresh) names.push_back(name);
-      found->second.add("", row, report.rows.size(), value);
+      found->second.add(row, value);
     }
   }
   std::vector<std::pair<std::string, Column>> columns;
   for (const std::string& name : names) {
-    const FieldColumns& field = fields[name];
-    for (const std::string& suffix : field.suffixes) {
-      Column column = column_of(field.values.at(suffix));
-      // A null in a field that is a record in other rows gets no column of its own.
-      if (column.type == ColumnType::null && suffix.empty() && field.suffixes.size() > 1) continue;
-      columns.emplace_back(name + suffix, std::move(column));
+    fields.at(name).move_to(name, columns);
+    if (name == "head" && kind != nullptr && mixes_scopes(*kind)) {
+      columns.emplace_back("scope", scope_column(report.rows));
     }
   }
   return columns;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/rows/field.h"
 #include "attnscope/rows/sink.h"
 
 namespace attnscope::python {
@@ -28,9 +29,14 @@ struct Column {
   std::vector<std::pair<std::string, Column>> children;  // lists: one; records: fields
 };
 
+/// Returns the kind of the report's rows; null if no command has such rows.
+const RowKind* kind_of(const Report& report);
+
 /// Returns every field of the rows, in the order of the CSV columns. A record becomes several
-/// columns (energy_rank_0.9). Arrays and lists become lists. Values of mixed types, which no field
-/// has, become JSON texts.
+/// columns (energy_rank_0.9), and so does a shape (shape_0). Other arrays and lists become lists.
+/// A column has its declared type, also if all its values are null or if all numbers are integers.
+/// Values of mixed types, which no field has, become JSON texts. If rows can be of heads and of
+/// matrices or layers, the column `scope` after `head` states which: head, matrix or layer.
 std::vector<std::pair<std::string, Column>> columns_of(const Report& report);
 
 }  // namespace attnscope::python

@@ -48,6 +48,7 @@ nb::list fields_list(const RowKind& kind) {
   nb::list out;
   for (const Field* field : fields_of_rows(kind)) {
     nb::dict entry;
+    entry["is_place"] = out.size() < kind.place.size();
     entry["name"] = std::string(field->name);
     entry["heading"] = std::string(field->heading);
     entry["meaning"] = std::string(field->meaning);

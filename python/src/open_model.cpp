@@ -13,9 +13,11 @@
 #include "attnscope/base/error.h"
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/features/all_commands.h"
+#include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/hub/hub.h"
 #include "attnscope/hub/settings.h"
+#include "attnscope/inputs/text/tokenizer.h"
 #include "attnscope/model/summary.h"
 #include "attnscope/rows/json.h"
 #include "python/src/array_view.h"
@@ -120,6 +122,16 @@ void check_current(const OpenModel& model) {
   }
 }
 
+/// Returns the text of each token, or nothing for models without a tokenizer.
+std::optional<std::vector<std::string>> token_texts(const OpenModel& model,
+                                                    const std::vector<std::int64_t>& ids) {
+  const std::optional<Tokenizer> tokenizer = shown_tokens_of(model.models.front()).tokenizer;
+  if (!tokenizer) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const std::int64_t id : ids) texts.push_back(tokenizer->text(id));
+  return texts;
+}
+
 }  // namespace
 
 Session session_of(const Waiter& waiter, std::vector<std::string>& warnings) {
@@ -151,6 +163,8 @@ void bind_models(nb::module_& module) {
       .def_prop_ro(
           "is_in_memory",
           [](const OpenModel& self) { return self.models.front().checkpoint().is_in_memory(); })
+      .def("token_texts", &token_texts, nb::arg("ids"),
+           "Return the text of each token. None: the model has no tokenizer.")
       .def("check_current", &check_current, "Raise IoError if the open files have been replaced.")
       .def_prop_ro("row_name",
                    [](const OpenModel& self) {

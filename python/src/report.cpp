@@ -1,7 +1,9 @@
 // Bindings of reports: texts, rows as dicts, columns as arrays, and export to Arrow.
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <mutex>
@@ -14,6 +16,7 @@
 #include "attnscope/rows/writers.h"
 #include "python/src/arrow.h"
 #include "python/src/bindings.h"
+#include "python/src/report_state.h"
 #include "python/src/table_report.h"
 
 namespace attnscope::python {
@@ -128,6 +131,30 @@ nb::list skipped_list(const TableReport& self) {
   return out;
 }
 
+/// Returns everything that makes an equal report, as plain Python objects.
+nb::dict state_of(nb::handle self) {
+  const auto& table = nb::cast<const TableReport&>(self);
+  const Report& report = table.report();
+  nb::dict out;
+  out["command"] = report.command;
+  out["models"] = records_list(report.models, self);
+  out["parameters"] = to_python(report.parameters, self);
+  out["rows"] = records_list(report.rows, self);
+  out["skipped"] = skipped_list(table);
+  out["notes"] = report.notes;
+  out["columns"] = table.only();
+  return out;
+}
+
+std::unique_ptr<TableReport> from_state(const nb::dict& state) {
+  auto report = std::make_shared<const Report>(report_of_state(state));
+  std::optional<TableReport::Names> only;
+  if (!state.contains("columns") || !nb::try_cast(state["columns"], only)) {
+    throw nb::type_error("damaged table: expected names of columns");
+  }
+  return std::make_unique<TableReport>(std::move(report), std::move(only));
+}
+
 const Column& column_at(const TableReport& self, std::size_t index) {
   const Columns& columns = *self.columns();
   if (index >= columns.size()) throw nb::index_error();
@@ -139,6 +166,27 @@ const Column& column_at(const TableReport& self, std::size_t index) {
 void bind_report(nb::module_& module) {
   nb::class_<TableReport>(module, "Report", "The result of a command.")
       .def_prop_ro("command", [](const TableReport& self) { return self.report().command; })
+      .def_prop_ro("kind",
+                   [](const TableReport& self) {
+                     const RowKind* kind = kind_of(self.report());
+                     return kind == nullptr ? std::string() : std::string(kind->name);
+                   })
+      .def_prop_ro("only", &TableReport::only, "Names of the selected columns. None: all.")
+      .def("state", &state_of, nb::sig("def state(self) -> dict[str, typing.Any]"))
+      .def_static("from_state", &from_state, nb::arg("state"),
+                  nb::sig("def from_state(state: dict[str, typing.Any]) -> Report"))
+      .def(
+          "with_rows",
+          [](const TableReport& self, const std::vector<std::size_t>& indexes) {
+            return self.with_rows(indexes);
+          },
+          nb::arg("indexes"))
+      .def(
+          "with_columns",
+          [](const TableReport& self, std::optional<TableReport::Names> names) {
+            return std::make_unique<TableReport>(self.shared(), std::move(names));
+          },
+          nb::arg("names").none())
       .def_prop_ro("notes",
                    [](const TableReport& self) {
                      std::vector<std::string> notes;

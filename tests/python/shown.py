@@ -3,6 +3,7 @@
 import itertools
 import json
 import pathlib
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -186,8 +187,11 @@ def show(table: asc.Table) -> None:
     assert len(table[: len(rows) // 2]) == len(rows) // 2 and table[3:3] == []
     if rows:
         assert list(table[0]) == list(rows[0]) and list(table[-1]) == list(rows[-1])
-        assert {name for row in rows for name in row} <= described_fields(table.command)
+        assert all(list(row) == list(rows[0]) for row in rows)
+    assert pickle.loads(pickle.dumps(table)) == table
+    described = described_fields(table.command) | {"scope"}
     for name in table.columns:
+        assert any(name == field or name.startswith(f"{field}_") for field in described)
         assert len(table[name]) == len(rows)
     assert len(json.loads(table.to_json())["rows"]) == len(rows)
     assert table.to_csv().strip() or not rows

@@ -26,7 +26,8 @@ def rows(table: asc.Table) -> list[dict[str, Any]]:
 def test_rows(table: asc.Table, rows: list[dict[str, Any]]) -> None:
     assert len(table) == len(rows) > 0
     for mine, theirs in zip(table, rows, strict=True):
-        assert list(mine) == list(theirs)
+        assert mine["energy_rank_0.9"] == theirs["energy_rank"]["0.9"]
+        assert list(mine["shape"]) == theirs["shape"]
         assert mine["stable_rank"] == theirs["stable_rank"]
         assert mine["singular_values"].tolist() == theirs["singular_values"]
     assert table[-1]["head"] == rows[-1]["head"]
@@ -121,7 +122,7 @@ def test_names_are_escaped(gpt2: str, tmp_path: Any) -> None:
 
 def test_display_omits_null_columns(gpt2: str) -> None:
     whole = asc.open(gpt2).spectrum(matrix="q", values=True)._repr_html_()
-    assert "192 values: " in whole and "[192, 192]" in whole
+    assert "192 values: " in whole and ">shape_<wbr>0<" in whole
     assert ">head<" not in whole  # all null
     shown = asc.open(gpt2).circuits(layers=0)._repr_html_()
     assert "energy_<wbr>rank_<wbr>0.9<" in shown
