@@ -16,7 +16,7 @@ from attnscope._progress import ProgressLine
 from attnscope._safetensors import arrays_of
 from attnscope._media_inputs import in_files
 from attnscope._table import Table
-from attnscope._values import IN_MEMORY, checked, texts_of
+from attnscope._values import IN_MEMORY, checked, split_pairs, texts_of
 from attnscope._worker import ModelFiles
 
 Arguments = list[tuple[str, str]]
@@ -178,7 +178,7 @@ def _elsewhere(
 
 def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, Any]:
     """Run a command and write its files, except those to keep in memory. Return the outcome."""
-    keywords = dict(given)
+    keywords = split_pairs(given)
     wanted = keywords.pop("progress", None)
     executor = keywords.pop("executor", None)
     if "self" in keywords:

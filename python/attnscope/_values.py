@@ -2,7 +2,7 @@
 
 import operator
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from attnscope._errors import UsageError, UsageTypeError
 
 Path = str | os.PathLike[str]
 Names = str | Sequence[str]
-Texts = str | Sequence[str]
+Texts = str | Sequence[str] | Sequence[tuple[str, str]]
 Layers = int | str | range | slice | Iterable[int | str | range | slice]
 Head = str | tuple[int, int]
 Shares = float | str | Sequence[float]
@@ -121,7 +121,7 @@ def _layer(value: Any) -> str:
         if not value:
             raise UsageError("empty range")
         if value.step != 1:
-            return ",".join(map(str, value))
+            return ",".join(map(str, sorted(value)))
         return f"{value.start}-{value.stop - 1}"
     if value.step not in (None, 1):
         raise UsageError("expected a slice with step 1: use a range, as in range(0, 6, 2)")
@@ -227,6 +227,19 @@ def texts_of(parameter: dict[str, Any], value: Any) -> list[str]:
         values = list(value) if isinstance(value, (list, tuple)) else [value]
     texts = [text_of(parameter, each) for each in values]
     return [text for text in texts if text is not None]
+
+
+def split_pairs(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords with pairs of texts split: text=[("a", "b")] is text="a", text_pair="b"."""
+    text = given.get("text")
+    if not isinstance(text, (list, tuple)) or not text:
+        return dict(given)
+    if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in text):
+        return dict(given)
+    if given.get("text_pair") is not None:
+        raise UsageError("text_pair: not supported if text has pairs")
+    first, second = zip(*text, strict=True)
+    return dict(given) | {"text": list(first), "text_pair": list(second)}
 
 
 def _sequences(value: Any) -> list[Any]:
