@@ -6,8 +6,8 @@
     table = model.spectrum(matrix=["q", "k"], per_head=True)
     table.to_pandas()
 
-Every command of the command line is a function of this module. Every command except `diff` and
-`info` is also a method of `Model`. `Model.info` is a dictionary: the model's metadata.
+Every command of the command line is a function of this module. Every command except `info` is also
+a method of `Model`. `Model.info` is a dictionary: the model's metadata.
 """
 
 from attnscope._arrays import attention_rank

@@ -758,7 +758,8 @@ def attention(
     """Measure attention maps: rank, entropy, attended positions.
 
     - models: models, as for every command; or a live PyTorch module of any architecture that
-      returns attention maps
+      returns attention maps; or the output of a transformers model that has attentions, or these
+      attentions
     - inputs: for a live module: its input: a dict or a tensor, or a list of these
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
