@@ -214,7 +214,6 @@ def test_messages_name_keywords(gpt2: str) -> None:
         lambda: model.predict(),
         lambda: model.spectrum(mla=True, values=True),
         lambda: model.plan(),
-        lambda: asc.attention(gpt2, text=TEXT, memory=1),
         lambda: model.ablate(),
     ]
     for call in calls:
