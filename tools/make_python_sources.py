@@ -14,7 +14,7 @@ import tempfile
 import textwrap
 
 from attnscope import _core, _describe
-from attnscope._values import is_amount, is_ids, is_positions, is_token
+from attnscope._values import OF_TRANSFORMER_LENS, is_amount, is_ids, is_positions, is_token
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "python/attnscope"
 
@@ -113,7 +113,10 @@ EXECUTOR = ("executor", "Executor | None", "None", "run on this concurrent.futur
 def type_of(parameter):
     kind = parameter["type"]
     if kind in ("choice", "role"):
-        words = ", ".join(f'"{choice}"' for choice in parameter["choices"])
+        choices = list(parameter["choices"])
+        if parameter["name"] == "matrix":
+            choices += [name for name, own in OF_TRANSFORMER_LENS.items() if own in choices]
+        words = ", ".join(f'"{choice}"' for choice in choices)
         return f"Literal[{words}]" + (" | bool" if parameter["implied_text"] else "")
     if is_ids(parameter):
         return "Batch" if kind == "texts" else "Ids"

@@ -551,7 +551,7 @@ def matrix(
     models: Models,
     *,
     layer: int,
-    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent"],
+    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent", "W_Q", "W_K", "W_V", "W_O", "W_in", "W_gate", "W_out", "QK", "OV"],
     head: int | None = None,
     expert: int | None = None,
     layout: Path | None = None,
@@ -1403,7 +1403,7 @@ def directions(
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     layers: Layers | None = None,
-    matrix: Literal["ov", "qk", "o", "up", "gate", "down"] | None = None,
+    matrix: Literal["ov", "qk", "o", "up", "gate", "down", "W_O", "W_in", "W_gate", "W_out", "QK", "OV"] | None = None,
     head: int | None = None,
     directions: int | None = None,
     top: int | None = None,
@@ -2095,7 +2095,7 @@ class ModelCommands:
 
     def matrix(
         self,
-        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent"],
+        matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent", "W_Q", "W_K", "W_V", "W_O", "W_in", "W_gate", "W_out", "QK", "OV"],
         *,
         layer: int,
         head: int | None = None,
@@ -2523,7 +2523,7 @@ class ModelCommands:
 
     def directions(
         self,
-        matrix: Literal["ov", "qk", "o", "up", "gate", "down"] | None = None,
+        matrix: Literal["ov", "qk", "o", "up", "gate", "down", "W_O", "W_in", "W_gate", "W_out", "QK", "OV"] | None = None,
         *,
         stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
         layers: Layers | None = None,

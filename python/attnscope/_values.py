@@ -3,7 +3,7 @@
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from attnscope._errors import UsageError, UsageTypeError
 Path = str | os.PathLike[str]
 Names = str | Sequence[str]
 Texts = str | Sequence[str] | Sequence[tuple[str, str]]
-Layers = int | str | range | slice | Iterable[int | str | range | slice]
+Layers = SupportsIndex | str | range | slice | Iterable[SupportsIndex | str | range | slice]
 Head = str | tuple[int, int]
 Shares = float | str | Sequence[float]
 Ranks = int | str | Sequence[int | str]
