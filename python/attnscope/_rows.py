@@ -10,13 +10,16 @@ from attnscope._errors import UsageKeyError
 SHAPE = "shape"
 """The one field that is a tuple in a row, and two columns: shape_0 and shape_1."""
 
+MOST_NEAR = 4  # names in an error
+
 
 def unknown(name: object, names: Iterable[str]) -> UsageKeyError:
     """Return the error for a name that is none of these, with the names that begin with it."""
     known = list(names)
     near = [one for one in known if one.startswith(f"{name}_")]
     if near:
-        return UsageKeyError(f"{name}: use {' or '.join(map(repr, near))}")
+        more = ", …" if len(near) > MOST_NEAR else ""
+        return UsageKeyError(f"{name}: use {' or '.join(map(repr, near[:MOST_NEAR]))}{more}")
     return UsageKeyError(f"{name}; columns: {', '.join(known)}")
 
 

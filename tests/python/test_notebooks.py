@@ -130,10 +130,10 @@ def test_latent_attention(llama: str) -> None:
     energy = np.cumsum(values**2) / (values**2).sum()
     np.testing.assert_allclose(row["cumulative_energy"], energy, rtol=1e-6)
     both = np.vstack([k, v])
-    latent = row_of(model.spectrum(mla=True, layers=3), layer=3)["kv"]
+    latent = row_of(model.spectrum(mla=True, layers=3), layer=3)
     squares = np.linalg.svd(both, compute_uv=False) ** 2
-    kept = squares[: latent["share_rank"]].sum() / squares.sum()
-    assert latent["share_energy"] == pytest.approx(kept, rel=1e-6)
+    kept = squares[: latent["kv_share_rank"]].sum() / squares.sum()
+    assert latent["kv_share_energy"] == pytest.approx(kept, rel=1e-6)
 
 
 def test_identity_or_symmetric(gpt2: str, gpt2_layer: dict[str, Array]) -> None:
