@@ -66,8 +66,9 @@ std::vector<Prompt> prompts_of(const Arguments& arguments, const Session& sessio
 void check_single_text(const Arguments& arguments, const std::vector<Model>& models,
                        const TokenizedText& text) {
   if (text.more_texts.empty()) return;
-  const auto refuse = [](const std::string& problem) {
-    throw Error(ErrorKind::usage, {.parameter = "text", .problem = problem});
+  const auto refuse = [&](const std::string& problem) {
+    const char* parameter = arguments.given("tokens") ? "tokens" : "text";
+    throw Error(ErrorKind::usage, {.parameter = parameter, .problem = problem});
   };
   for (const char* name : {"generate", "save", "attribution"}) {
     if (arguments.given(name))

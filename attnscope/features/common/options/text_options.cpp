@@ -326,8 +326,8 @@ TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
                              const Model& model) {
   TokenizedText out = tokenized_texts(arguments, session, model);
   if (out.more_texts.empty()) return out;
-  throw Error(ErrorKind::usage,
-              {.parameter = "text", .problem = "given several times, but this run takes one text"});
+  throw Error(ErrorKind::usage, {.parameter = arguments.given("tokens") ? "tokens" : "text",
+                                 .problem = "given several times, but this run takes one text"});
 }
 
 Parameters mla_text_parameters() {
