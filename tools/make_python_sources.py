@@ -80,8 +80,8 @@ IN_MEMORY = {"pixel_values": "; or an array", "features": "; or an array", "imag
 LIVE = {
     "attention": {
         "models": ("models", "Models | Any", "None", "models, as for every command; or a live PyTorch "
-                   "module of any architecture that returns attention maps; or the output of a "
-                   "transformers model that has attentions, or these attentions"),
+                   "module of any architecture that returns attention maps. Maps are accepted, too: the "
+                   "output of a transformers model, or its attentions"),
         "inputs": ("inputs", "Any", "None", "for a live module: its input: a dict or a tensor, "
                    "or a list of these"),
         "maps": ("maps", "Path | bool | Iterable[Any] | None", "None", "also write the maps "

@@ -758,7 +758,7 @@ def attention(
     """Measure attention maps: rank, entropy, attended positions.
 
     - models: models, as for every command; or a live PyTorch module of any architecture that
-      returns attention maps; or the output of a transformers model that has attentions, or these
+      returns attention maps. Maps are accepted, too: the output of a transformers model, or its
       attentions
     - inputs: for a live module: its input: a dict or a tensor, or a list of these
     - layout: JSON file that describes the checkpoint; replaces config.json

@@ -147,3 +147,28 @@ def test_sdpa_error_has_a_hint() -> None:
     module = transformers.AutoModel.from_pretrained(FORWARD / "gpt2", attn_implementation="sdpa")
     with pytest.raises(asc.UnsupportedError, match="set_attn_implementation"):
         asc.attention(module, torch.tensor(tokens(1, 4)))
+
+
+def test_output_and_modules_in_the_place_of_models() -> None:
+    module = transformers.AutoModelForCausalLM.from_pretrained(
+        str(FORWARD / "gpt2"), attn_implementation="eager", dtype=torch.float32
+    )
+    ids = torch.tensor(tokens(2, 12))
+    output = module(ids, output_attentions=True)
+    found = asc.attention(output.attentions)
+    assert found == asc.attention(output) == asc.attention(torch.stack(output.attentions))
+    known = asc.attention(str(FORWARD / "gpt2"), tokens=ids)
+    np.testing.assert_allclose(found.to_numpy("entropy"), known.to_numpy("entropy"), atol=2e-5)
+    assert asc.spectrum(module, matrix="W_Q")["shape"].tolist() == [[24, 24]] * len(module.transformer.h)
+    with pytest.raises(asc.UsageError, match="output_attentions=True"):
+        asc.attention(module(ids))
+
+
+def test_adapters_must_be_merged() -> None:
+    peft: Any = pytest.importorskip("peft", reason="PEFT is not installed")
+    module = transformers.AutoModelForCausalLM.from_pretrained(str(FORWARD / "gpt2"))
+    lora = peft.LoraConfig(target_modules=["c_attn"], fan_in_fan_out=True)
+    adapted = peft.get_peft_model(module, lora)
+    with pytest.raises(asc.UnsupportedError, match="merge_and_unload"):
+        asc.open(adapted)
+    assert len(asc.spectrum(adapted.merge_and_unload(), matrix="q"))
