@@ -105,6 +105,14 @@ def _importance(name: str, fields: Mapping[str, dict[str, Any]]) -> int:
     return 1 if name in FIRST else 2 if field.get("heading") else 3
 
 
+def important(table: "Table") -> list[str]:
+    """Return the columns that `print` shows of a part of a table."""
+    fields = _describe.meanings(table.command)
+    ranked = {name: _importance(name, fields) for name in table.columns}
+    shown = [name for name, rank in ranked.items() if rank < 3]
+    return shown if 2 in ranked.values() else table.columns
+
+
 def _rows(table: "Table") -> str:
     """Render the columns that are not all null, under the names that `table[name]` takes."""
     fields = _describe.meanings(table.command)
@@ -138,13 +146,16 @@ def _rows(table: "Table") -> str:
 
 
 def _titled(table: "Table") -> Iterable[tuple[dict[str, Any], str]]:
-    return zip(table.models, table._report.model_titles, strict=True)
+    """Return each model with its title. The models of a pickle may lack what a title states."""
+    is_known = table._origin != "pickle"
+    titles = table._report.model_titles if is_known else [""] * len(table.models)
+    return zip(table.models, titles, strict=True)
 
 
 def _printed(table: "Table") -> str:
     """Render the table that `print` shows, above all rows and columns, which can be opened."""
     rows = _rows(table)
-    if table.command == "info" or not table._is_whole or not len(table):
+    if table.command == "info" or not table._is_complete or not len(table):
         return rows
     size = f"{counted(len(table), 'row')}, {counted(len(table.columns), 'column')}"
     titles = [f"{model.get('name')}  {title}" for model, title in _titled(table)]

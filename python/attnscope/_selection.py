@@ -85,6 +85,8 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        value = "|".join(str(one.get("text")) for one in value)  # tokens
     if isinstance(value, (list, np.ndarray)):
         return f"{len(value)} values"
     text = str(value).replace("\n", " ")

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,7 @@ class Table:
         """Requested arrays, in addition to the rows: attentions, hidden_states, logits, ..."""
         self.tokens: list[str] | None = None
         """Texts of the tokens of `arrays`, for labels. None: no tokenizer, or no arrays."""
+        self._origin: Literal["run", "filter", "pickle"] = "run"
 
     @property
     def command(self) -> str:
@@ -182,11 +183,15 @@ class Table:
         """
         matches = test_of(predicate, where, self._whole._names)
         rows = [index for index, row in enumerate(self._whole_rows()) if matches(row)]
-        return self._like(self._report.with_rows(rows))
+        if len(rows) == len(self):
+            return self
+        table = self._like(self._report.with_rows(rows))
+        table._origin = "filter" if self._origin == "run" else self._origin
+        return table
 
     def _like(self, report: _core.Report, arrays: dict[str, NDArray[Any]] | None = None) -> "Table":
         table = Table(report, self.arrays if arrays is None else arrays)
-        table.tokens = self.tokens
+        table.tokens, table._origin = self.tokens, self._origin
         return table
 
     def __eq__(self, other: object) -> bool:
@@ -263,7 +268,13 @@ class Table:
 
     @property
     def _is_whole(self) -> bool:
+        """Whether no columns were selected."""
         return self._report.only is None
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether the rows are all those of a run, which the command line's table requires."""
+        return self._is_whole and self._origin == "run"
 
     def __arrow_c_schema__(self) -> object:
         return self._report.arrow_schema()
@@ -338,7 +349,13 @@ class Table:
         if self._pictures:
             return {file_name(picture.title): picture.chart() for picture in self._pictures}
         # A report's overview repeats charts of other views. Keep the later name, from that view.
-        names = {text: name for name, text in _core.charts(self._report) if _has_data(text)}
+        try:
+            drawn = _core.charts(self._report)
+        except RuntimeError as error:
+            if self._origin == "run":
+                raise
+            raise UsageError(f"these rows have no charts: {error}") from None
+        names = {text: name for name, text in drawn if _has_data(text)}
         ordered = sorted(names.items(), key=lambda entry: _place(entry[1]))
         return {name: json.loads(text) for text, name in ordered}
 
@@ -387,10 +404,11 @@ class Table:
         return altair.Chart.from_dict(self.charts[name])
 
     def __repr__(self) -> str:
-        if self._is_whole:
+        if self._is_complete:
             lines = self._report.text("table").splitlines()
         else:
-            lines = lines_of(iter(self), self._names)
+            columns = _html.important(self) if self._is_whole else self.columns
+            lines = lines_of(iter(self), names_of(columns))
         if len(lines) > MOST_LINES:
             skipped = f"... {len(lines) - MOST_LINES} more lines; print(table.to_csv()) shows all"
             lines = [*lines[: MOST_LINES - 10], skipped, *lines[-10:]]
@@ -404,7 +422,7 @@ def _restored(
     state: dict[str, Any], arrays: dict[str, NDArray[Any]], tokens: list[str] | None
 ) -> Table:
     table = Table(_core.Report.from_state(state), arrays)
-    table.tokens = tokens
+    table.tokens, table._origin = tokens, "pickle"
     return table
 
 

@@ -56,7 +56,7 @@ def test_tables_are_pickled_exactly(gpt2: str) -> None:
                 if isinstance(value, np.ndarray):
                     assert value.dtype == other[name].dtype
         assert again.to_json() == table.to_json() and again.to_csv() == table.to_csv()
-        assert repr(again) == repr(table) and again.notes == table.notes
+        assert repr(again) and again._repr_html_() and again.notes == table.notes
         assert again.skipped == table.skipped and again.columns == table.columns
 
 
@@ -209,6 +209,15 @@ def test_rows_are_filtered(heads: asc.Table, gpt2: str) -> None:
         heads.filter(layers=0)
     with pytest.raises(TypeError, match="filter: expected a function"):
         heads.filter("q")  # type: ignore[arg-type]
+
+
+def test_parts_of_tables_are_printed(gpt2: str) -> None:
+    """Tables of the command line expect all rows of a run, for example pairs of signs."""
+    directions = asc.open(gpt2).directions("ov", layers=0, head=0, top=3)
+    for part in (directions.filter(sign="+"), directions.filter(direction=1, sign="-")):
+        for table in (part, pickle.loads(pickle.dumps(part))):
+            assert "direction" in repr(table) and "<th" in table._repr_html_()
+            assert len(repr(table).splitlines()) <= len(part) + 1
 
 
 def test_names_of_columns(heads: asc.Table) -> None:
