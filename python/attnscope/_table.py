@@ -1,7 +1,6 @@
 """The result of a command as a table."""
 
 import copy
-import io
 import json
 import operator
 from collections.abc import Callable, Iterator
@@ -19,12 +18,12 @@ from attnscope._errors import (
     UsageIndexError,
     UsageKeyError,
     UsageTypeError,
-    error_of,
 )
 from attnscope._files import write
 from attnscope._grid import grid, scalars
-from attnscope._page import Page
 from attnscope._matrix_pictures import file_name, matrix_of, pictures_of
+from attnscope._page import Page
+from attnscope._parquet import parquet_of
 from attnscope._picture import Picture
 from attnscope._plural import counted
 from attnscope._rows import SHAPE, Row, equal, flat, names_of, of_shape, unknown
@@ -249,22 +248,7 @@ class Table:
 
     def to_parquet(self, path: Path) -> None:
         """Write the rows to a Parquet file. Needs pyarrow or polars."""
-        content = io.BytesIO()
-        try:
-            import pyarrow.parquet
-        except ImportError:
-            try:
-                import polars
-            except ImportError:
-                raise error_of(
-                    "unsupported",
-                    "to_parquet: needs pyarrow or polars (pip install pyarrow)",
-                    {"problem": "to_parquet: needs pyarrow or polars", "hint": "pip install pyarrow"},
-                ) from None
-            polars.DataFrame(self).write_parquet(content)
-        else:
-            pyarrow.parquet.write_table(self.to_arrow(), content)
-        write(path, np.frombuffer(content.getvalue(), np.uint8))
+        write(path, parquet_of(self))
 
     @property
     def _is_whole(self) -> bool:
