@@ -86,13 +86,13 @@ TEST(ModelsOfTwo, RefuseWhatIsNotDescribed) {
   EXPECT_ERROR_SAYING(ErrorKind::unsupported, parsed(config), "bart", "several stacks");
 }
 
-/// The decoder of Donut requires the output of its encoder, which is not run.
+/// A decoder requires the output of its encoder.
 TEST(ModelsOfTwo, AreNotRunWithoutTheirEncoder) {
-  const json encoder = {{"model_type", "donut-swin"},
-                        {"embed_dim", 8},
-                        {"depths", {1}},
-                        {"num_heads", {2}},
-                        {"hidden_size", 8}};
+  const json encoder = {{"model_type", "videomae"},
+                        {"hidden_size", 8},
+                        {"num_hidden_layers", 1},
+                        {"num_attention_heads", 2},
+                        {"intermediate_size", 8}};
   const json config = model_of(encoder, gpt2_decoder(8));
   for (const ModelSpec& spec : parsed(config)) EXPECT_NE(spec.not_run, "");
 }
