@@ -18,6 +18,7 @@ Models with attention in windows have instead, for each layer L:
 Models that compare images with texts, and text towers, also have, for texts without padding:
     - tokens.N         [T], text_states.N [L + 1, T, D], text_pooled.N [V]
     - scores           [images, texts]; absent if the towers' sizes differ
+The decoder of Donut has target.safetensors instead: pixel_values, tokens [T], logits [T, V], cross_attentions [L, H, T, S].
 All values come from transformers, eager and float32. Needs numpy, torch, transformers and safetensors, but tests do not.
 """
 
@@ -161,11 +162,23 @@ def pooled_by(case, result):
     return result.pooler_output[0].numpy() if case.startswith("siglip") else None
 
 
+def make_decoded(model, folder, generator):
+    """Write target.safetensors: a decoder after an encoder of images. `logits` [T, V], `cross_attentions` [L, H, T, S]."""
+    pixels = generator.normal(size=(3, 16, 16)).astype(np.float32)
+    with torch.no_grad():
+        result = model(pixel_values=torch.from_numpy(pixels)[None], decoder_input_ids=torch.tensor([TEXTS[0]]), output_attentions=True)
+    save_file({"pixel_values": pixels, "tokens": np.array(TEXTS[0], np.float32), "logits": result.logits[0].numpy(),
+               "cross_attentions": torch.cat(result.cross_attentions).numpy()}, folder / "target.safetensors")
+    print(f"{folder.name}: {len(TEXTS[0])} tokens")
+
+
 def make(case):
     model_class = golden_encoder_decoders_towers.CASES[case][0]
     folder = golden_encoder_decoders_towers.DATA / case
     model = model_class.from_pretrained(folder, attn_implementation="eager").float().eval()
     generator = np.random.default_rng(len(case))
+    if case == "donut":
+        return make_decoded(model, folder, generator)
     if case.startswith(("swin", "donut", "sam")):
         return make_windowed(case, model, folder, generator)
     two_towers = hasattr(model, "vision_model") and hasattr(model, "text_model")

@@ -143,7 +143,9 @@ class Reader : public TensorReader {
 
   SharedLinear read_source_projection(const Model& cross) const {
     const std::string& name = cross.spec().architecture.source_projection;
+    // The model of one stack knows the other stacks, but they do not know each other.
     const Model* encoder = model_.sibling("encoder");
+    if (encoder == nullptr) encoder = cross.sibling("encoder");
     if (name.empty() || encoder == nullptr) return nullptr;
     return linear(name + ".weight", spec_.dimensions.width, encoder->dimensions().width);
   }

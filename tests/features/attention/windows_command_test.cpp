@@ -37,7 +37,7 @@ TEST_F(CliWindows, MeasuresOfWindowsEqualNumPy) {
        {"swin", "swin-padded", "swinv2-padded", "donut-swin", "sam_vision_model"}) {
     SCOPED_TRACE(model);
     const auto golden = Checkpoint::open(stack_path(model) + "/images.safetensors");
-    const json report = report_of(
+    const json report = test::report_of(
         {"attention", stack_path(model), "--pixel-values", pixels_of(golden, "pixel_values.0")});
     std::size_t seen = 0;
     for (const json& row : report["rows"]) {
@@ -59,8 +59,8 @@ TEST_F(CliWindows, MeasuresOfWindowsEqualNumPy) {
 TEST_F(CliWindows, SavedMapsOfWindowsCoverTheImage) {
   const auto golden = Checkpoint::open(stack_path("swin") + "/images.safetensors");
   const std::string pixels = pixels_of(golden, "pixel_values.0");
-  report_of({"attention", stack_path("swin"), "--pixel-values", pixels, "--layers", "0,1", "--maps",
-             path("maps.safetensors")});
+  test::report_of({"attention", stack_path("swin"), "--pixel-values", pixels, "--layers", "0,1",
+                   "--maps", path("maps.safetensors")});
   const auto saved = Checkpoint::open(path("maps.safetensors"));
   const std::vector<float> maps = tensor_values(saved, "attentions");
   std::vector<float> wanted = tensor_values(golden, "attentions.0.0");
@@ -75,11 +75,32 @@ TEST_F(CliWindows, SavedMapsOfWindowsCoverTheImage) {
       kUsage, {"has stages"});
 }
 
+/// The decoder of Donut reads the windows' output, projected to its own size.
+TEST_F(CliWindows, ADecoderAttendsToTheImage) {
+  const auto golden = Checkpoint::open(stack_path("donut") + "/target.safetensors");
+  const Words input = {"--pixel-values", pixels_of(golden, "pixel_values"), "--target-tokens",
+                       "1,5,9,2"};
+  output_of(Words{"predict", stack_path("donut"), "--save", path("run.safetensors")} + input);
+  const auto saved = Checkpoint::open(path("run.safetensors"));
+  output_of(Words{"attention", stack_path("donut") + ":cross", "--maps", path("maps.safetensors")} +
+            input);
+  const auto measured = Checkpoint::open(path("maps.safetensors"));
+  const auto expect_equal = [&](const Checkpoint& own, const char* name, const char* of_golden) {
+    const std::vector<float> values = tensor_values(own, name);
+    const std::vector<float> wanted = tensor_values(golden, of_golden);
+    ASSERT_EQ(values.size(), wanted.size()) << name;
+    for (std::size_t at = 0; at < values.size(); ++at) ASSERT_NEAR(values[at], wanted[at], 2e-5);
+  };
+  expect_equal(saved, "logits", "logits");
+  expect_equal(saved, "cross_attentions", "cross_attentions");
+  expect_equal(measured, "attentions", "cross_attentions");
+}
+
 /// The rows of a heat map are the patches of the whole image.
 TEST_F(CliWindows, HeatmapsCoverTheImage) {
   const auto golden = Checkpoint::open(stack_path("swinv2") + "/images.safetensors");
-  const json report = report_of({"attention", stack_path("swinv2"), "--pixel-values",
-                                 pixels_of(golden, "pixel_values.0"), "--heatmap", "L2H1"});
+  const json report = test::report_of({"attention", stack_path("swinv2"), "--pixel-values",
+                                       pixels_of(golden, "pixel_values.0"), "--heatmap", "L2H1"});
   const std::vector<float> wanted = tensor_values(golden, "attentions.0.2");
   ASSERT_EQ(report["rows"].size(), 16U);
   for (std::size_t query = 0; query < 16; ++query) {
@@ -88,9 +109,9 @@ TEST_F(CliWindows, HeatmapsCoverTheImage) {
                   static_cast<double>(wanted.at((16 + query) * 16 + key)), 5e-5);
     }
   }
-  expect_refusal({"attention", stack_path("swinv2"), "--pixel-values", path("input.npy"),
-                  "--heatmap", "L0H1"},
-                 kUsage, {"heads"});
+  expect_refusal(
+      {"attention", stack_path("swinv2"), "--pixel-values", path("input.npy"), "--heatmap", "L0H1"},
+      kUsage, {"heads"});
 }
 
 }  // namespace
