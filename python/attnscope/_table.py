@@ -1,7 +1,6 @@
 """The result of a command as a table."""
 
 import copy
-import json
 import operator
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
@@ -12,13 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnscope import _core, _html
+from attnscope._charts import charts_of, named_chart
 from attnscope._columns import Buffers, array_of, pandas_array
-from attnscope._errors import (
-    UsageError,
-    UsageIndexError,
-    UsageKeyError,
-    UsageTypeError,
-)
+from attnscope._errors import UsageError, UsageIndexError, UsageTypeError
 from attnscope._files import write
 from attnscope._grid import grid, scalars
 from attnscope._matrix_pictures import file_name, matrix_of, pictures_of
@@ -40,9 +35,6 @@ MOST_LINES = 60  # shown of a table in a terminal
 
 OF_PAGES = ("spectrum", "weights", "similarity", "circuits", "attention")
 """Commands whose rows a report can show."""
-
-OF_ONE_HEAD = ("head-among-heads", "attention-heads-of-layer")
-"""Charts that depend on a selection in the report; here they show the first head or layer."""
 
 
 class Table:
@@ -332,16 +324,12 @@ class Table:
             return {}
         if self._pictures:
             return {file_name(picture.title): picture.chart() for picture in self._pictures}
-        # A report's overview repeats charts of other views. Keep the later name, from that view.
         try:
-            drawn = _core.charts(self._report)
+            return charts_of(self._report)
         except RuntimeError as error:
             if self._origin == "run":
                 raise
             raise UsageError(f"these rows have no charts: {error}") from None
-        names = {text: name for name, text in drawn if _has_data(text)}
-        ordered = sorted(names.items(), key=lambda entry: _place(entry[1]))
-        return {name: json.loads(text) for text, name in ordered}
 
     @cached_property
     def _picture_values(self) -> str | None:
@@ -378,14 +366,7 @@ class Table:
             raise UsageError("a table of selected columns has no chart: plot the whole table")
         if not self.charts:
             raise UsageError(f"{self.command}: rows with these keywords have no chart")
-        if name is None:
-            name = next(iter(self.charts))
-        if name not in self.charts:
-            ends = [chart for chart in self.charts if chart.endswith(f"-{name}")]
-            if len(ends) != 1:
-                raise UsageKeyError(f"{name}; charts: {', '.join(ends or self.charts)}")
-            name = ends[0]
-        return altair.Chart.from_dict(self.charts[name])
+        return altair.Chart.from_dict(named_chart(self.charts, name))
 
     def __repr__(self) -> str:
         if self._is_complete:
@@ -416,14 +397,3 @@ def _given(path: Path | None, text: str) -> str | None:
         return text
     write(path, np.frombuffer(text.encode(), np.uint8))
     return None
-
-
-def _has_data(chart: str) -> bool:
-    """Return whether a specification has data: more than the header line of its table."""
-    data = json.loads(chart).get("data", {}).get("values")
-    return not isinstance(data, str) or data.count("\n") > 1
-
-
-def _place(chart: str) -> int:
-    """Return the sort key: charts that compare models first, charts of one head last."""
-    return -1 if chart.startswith("models-") else int(chart.endswith(OF_ONE_HEAD))
