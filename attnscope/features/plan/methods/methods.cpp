@@ -50,6 +50,9 @@ std::string why_never(const ModelSpec& spec) {
   for (std::int64_t layer = 0; layer < spec.dimensions.layers; ++layer) {
     const LayerSpec& own = spec.layers[static_cast<std::size_t>(layer)];
     if (own.block) return "several layers share the weights of attention and MLP";
+    if (own.experts && !own.experts->latent_down.empty()) {
+      return "its experts read a latent projection of the residual stream";
+    }
     if (own.rounds_inputs) return "the inputs of its matrices are rounded";
     if (own.attention_heads || own.mlp_hidden) {
       return "norms read all head outputs or all MLP neurons together";
