@@ -89,7 +89,8 @@ fs::path transformer_folder(const fs::path& folder) {
   const CheckpointFolder files(folder);
   if (files.has("config.json") || !files.has(kModules)) return folder;
   for (const SentenceModule& module : read_modules(files)) {
-    if (module.type.ends_with(".Transformer")) return folder / module.path;
+    if (!module.type.ends_with(".Transformer")) continue;
+    return module.path.empty() ? folder : folder / module.path;
   }
   refuse_modules(files, kModules, "names no module of type Transformer");
 }

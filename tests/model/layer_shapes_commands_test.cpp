@@ -87,8 +87,8 @@ TEST(CliLayerShapes, StagesHaveTheirOwnSizes) {
                        "layers 0, 1 have hidden size 4, 1 head, an MLP with intermediate size 8"));
   const json heads = report_of({"spectrum", swin, "--matrix", "q", "--per-head", "--quiet"});
   EXPECT_EQ(heads["rows"].size(), 3U + 1U + 1U + 2U);  // whole matrices, then heads
-  EXPECT_NE(run_attnscope({"similarity", swin, "--head-matrix", "0,2"}).exit_code, 0);
-  EXPECT_EQ(run_attnscope({"similarity", swin, "--head-matrix", "0,1"}).exit_code, 0);
+  EXPECT_NE(run_attnscope({"similarity", swin, "--head-matrix", "0,1"}).exit_code, 0);
+  EXPECT_EQ(run_attnscope({"similarity", swin, "--head-matrix", "2,1"}).exit_code, 0);
 }
 
 TEST(CliLayerShapes, CompositionComparesOnlyHeadsOfOneStage) {
