@@ -38,17 +38,17 @@ double length_of(std::span<const float> row) {
 }
 
 /// A token that may be in a list, and its row.
-struct Candidate {
+struct ListedToken {
   NamedToken token;
   std::span<const float> row;
 };
 
 /// Mean pairwise cosine of the first tokens.
-double coherence(std::span<const Candidate> list) {
+double coherence(std::span<const ListedToken> list) {
   const auto count = std::min<std::size_t>(list.size(), kCoherentTokens);
   if (count < 2) return 0;
   std::vector<double> sum(list.front().row.size(), 0.0);
-  for (const Candidate& candidate : list.first(count)) {
+  for (const ListedToken& candidate : list.first(count)) {
     const double length = length_of(candidate.row);
     for (std::size_t col = 0; length > 0 && col < sum.size(); ++col) {
       sum[col] += static_cast<double>(candidate.row[col]) / length;
@@ -82,7 +82,7 @@ class Namer {
           const auto [group, at] = place_of(0, list / 2);
           return list % 2 == 0 ? group.highest(at) : group.lowest(at);
         },
-        [&](std::int64_t list, std::vector<Candidate>& found) {
+        [&](std::int64_t list, std::vector<ListedToken>& found) {
           NamedDirection& direction = out.directions[static_cast<std::size_t>(list / 2)];
           const auto of_sign = static_cast<std::size_t>(list % 2);
           direction.signs[of_sign] = signed_direction(list / 2, of_sign == 0 ? 1 : -1, found);
@@ -98,7 +98,7 @@ class Namer {
           const auto [group, at] = place_of(of_random, list);
           return group.highest(at);
         },
-        [&](std::int64_t list, std::vector<Candidate>& found) {
+        [&](std::int64_t list, std::vector<ListedToken>& found) {
           null[static_cast<std::size_t>(list)] = coherence(found);
         });
     std::sort(null.begin(), null.end());
@@ -161,7 +161,7 @@ class Namer {
       const Matrix<float> rows = rows_.at(places);
       std::int64_t row = 0;
       for (std::int64_t list = begin; list < end; ++list) {
-        std::vector<Candidate> candidates;
+        std::vector<ListedToken> candidates;
         for (const PositionedScore& score : found[static_cast<std::size_t>(list - begin)]) {
           candidates.push_back(
               {.token = {.id = rows_.id(score.place)},
@@ -173,21 +173,21 @@ class Namer {
   }
 
   SignedDirection signed_direction(std::int64_t at, double sign,
-                                   std::vector<Candidate>& found) const {
+                                   std::vector<ListedToken>& found) const {
     const double* direction = &request_.directions(at, 0);
-    for (Candidate& candidate : found) {
+    for (ListedToken& candidate : found) {
       candidate.token.score = sign * sum_over(candidate.row.size(), [&](std::size_t col) {
                                 return static_cast<double>(candidate.row[col]) * direction[col];
                               });
     }
-    std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+    std::sort(found.begin(), found.end(), [](const ListedToken& a, const ListedToken& b) {
       return a.token.score != b.token.score ? a.token.score > b.token.score
                                             : a.token.id < b.token.id;
     });
     SignedDirection out{.coherence = coherence(found)};
     found.resize(std::min(found.size(), static_cast<std::size_t>(request_.top)));
     const double length = std::sqrt(product(direction, direction, rows_.width()));
-    for (Candidate& candidate : found) {
+    for (ListedToken& candidate : found) {
       const double size = length_of(candidate.row) * length;
       candidate.token.cosine = size > 0 ? candidate.token.score / size : 0.0;
       out.tokens.push_back(candidate.token);
