@@ -186,6 +186,13 @@ def is_amount(parameter: dict[str, Any]) -> bool:
     return bool(parameter["type"] == "text" and parameter["metavariable"] in ("SHARE", "P", "X"))
 
 
+def _shown(value: Any) -> str:
+    """Return the value on one line, for messages."""
+    most = 100
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def text_of(parameter: dict[str, Any], value: Any) -> str | None:
     """Return the text of `value` for the parameter. None: do not pass the parameter."""
     name: str = parameter["name"]
@@ -195,7 +202,7 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
     if kind == "flag":
         if value is True:
             return ""
-        raise UsageTypeError(f"{name}: expected True or False, not {value!r}")
+        raise UsageTypeError(f"{name}: expected True or False, not {_shown(value)}")
     if value is True and parameter["implied_text"]:
         return str(parameter["implied_text"])
     if value is True and parameter["beside"]:
@@ -214,7 +221,7 @@ def text_of(parameter: dict[str, Any], value: Any) -> str | None:
     except UsageError as error:
         raise UsageError(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
     except TypeError:
-        raise UsageTypeError(f"{name}: expected {needed}, not {value!r}") from None
+        raise UsageTypeError(f"{name}: expected {needed}, not {_shown(value)}") from None
 
 
 def texts_of(parameter: dict[str, Any], value: Any) -> list[str]:
