@@ -96,12 +96,15 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
         tensors = model
     else:
         model = _module_of(model)
-        tensors = _without_bridge(model.state_dict())
+        tensors = model.state_dict()
+        if not isinstance(tensors, Mapping):
+            raise UsageTypeError(f"state_dict(): expected a dict, not {type(tensors).__name__}")
         if config is None:
             config = getattr(getattr(model, "_orig_mod", model), "config", None)
     for key in tensors:
         if not isinstance(key, str):
             raise UsageTypeError(f"expected a str as tensor name, not {type(key).__name__}")
+    tensors = _without_bridge(tensors)
     is_peft = type(model).__module__.partition(".")[0] == "peft"
     if is_peft or any(".base_layer." in key for key in tensors):
         raise _refused(
