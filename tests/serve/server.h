@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <functional>
 #include <thread>
 
 #include "tests/support/http_client.h"
@@ -35,11 +36,12 @@ class Server {
     return json::parse(reply.body).at("job");
   }
   json job(std::int64_t id) const { return get("/api/jobs/" + std::to_string(id)); }
-  /// The job after it has ended.
-  json finished(std::int64_t id) const {
+  /// The job after it has ended. Until then, `look` is called repeatedly.
+  json finished(std::int64_t id, const std::function<void()>& look = {}) const {
     json found;
     do {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      if (look) look();
       found = job(id);
     } while (found["state"] == "queued" || found["state"] == "running");
     return found;
