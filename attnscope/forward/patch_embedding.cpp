@@ -89,15 +89,15 @@ Matrix<float> positions_of(const PatchSpec& spec, const Matrix<float>& learned,
   Matrix<float> out(grid.patches(), width);
   std::vector<double> sums(static_cast<std::size_t>(width));
   for (std::int64_t row = 0; row < grid.rows; ++row) {
-    const ResampleTaps& above = of_rows[static_cast<std::size_t>(row)];
+    const ResampleTaps& row_taps = of_rows[static_cast<std::size_t>(row)];
     for (std::int64_t col = 0; col < grid.cols; ++col) {
-      const ResampleTaps& beside = of_cols[static_cast<std::size_t>(col)];
+      const ResampleTaps& col_taps = of_cols[static_cast<std::size_t>(col)];
       std::fill(sums.begin(), sums.end(), 0.0);
-      for (std::size_t y = 0; y < above.weights.size(); ++y) {
-        for (std::size_t x = 0; x < beside.weights.size(); ++x) {
-          const double weight = above.weights[y] * beside.weights[x];
-          const float* from = &learned((above.first + static_cast<std::int64_t>(y)) * across +
-                                           beside.first + static_cast<std::int64_t>(x),
+      for (std::size_t y = 0; y < row_taps.weights.size(); ++y) {
+        for (std::size_t x = 0; x < col_taps.weights.size(); ++x) {
+          const double weight = row_taps.weights[y] * col_taps.weights[x];
+          const float* from = &learned((row_taps.first + static_cast<std::int64_t>(y)) * across +
+                                           col_taps.first + static_cast<std::int64_t>(x),
                                        0);
           for (std::size_t at = 0; at < sums.size(); ++at) {
             sums[at] += weight * static_cast<double>(from[at]);

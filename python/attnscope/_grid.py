@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 _IN_CELL = ("model", "stack", "matrix", "circuit", "expert", "component", "sequence")
 """Columns that can distinguish rows of one layer and head."""
 
+_OF_ONE_ROW = (
+    "scope",
+    "kind",
+    "layer",
+    "receiver_layer",
+    "head",
+    "receiver_head",
+    "direction",
+    "singular_vector",
+    "sign",
+)
+"""Columns that state what a row describes, in commands whose rows begin in other ways."""
+
 
 def _number(row: "Row", name: str) -> float:
     value = row[name]
@@ -72,8 +85,11 @@ def scalars(table: "Table") -> dict[str, float]:
     own = [kind for kind in kinds if kind["name"] == table._report.kind]
     fields: list[dict[str, Any]] = own[0]["fields"] if own else []
     places = [field["name"] for field in fields if field["is_place"]]
+    own_names = [field["name"] for field in fields]
+    others = [name for name in (*_IN_CELL, *_OF_ONE_ROW) if name in own_names]
+    places += [name for name in others if name not in places]
     # The head comes last: `head` is before `matrix` in some rows.
-    places.sort(key=lambda name: name == "head")
+    places.sort(key=lambda name: name in ("head", "receiver_head"))
     rows = list(table._whole_rows())
     if len({row.get("model") for row in rows}) < 2:
         places = [name for name in places if name != "model"]
@@ -85,7 +101,12 @@ def scalars(table: "Table") -> dict[str, float]:
     ]
     out: dict[str, float] = {}
     for row in rows:
-        path = [_place(name, row[name]) for name in places if row.get(name) is not None]
+        # A row of `ablate` also states that its component is a head.
+        path = [
+            _place(name, row[name])
+            for name in places
+            if row.get(name) is not None and row[name] != "head"
+        ]
         for name in columns:
             if row[name] is None:
                 continue

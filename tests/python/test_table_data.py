@@ -284,6 +284,16 @@ def test_scalars(heads: asc.Table, attended: asc.Table) -> None:
     assert of_heads["spectrum/stable_rank/layer_1/k/head_2"] == one["stable_rank"]
 
 
+def test_scalars_name_every_row(gpt2: str) -> None:
+    model = asc.open(gpt2)
+    ablated = model.ablate(TEXT, layers=0).to_scalars()
+    assert {name.partition("layer_0/")[2] for name in ablated} >= {"attention", "mlp", "head_0"}
+    for table in (model.similarity(), model.circuits(composition=True), model.directions("ov", layers=0)):
+        scalars = table.to_scalars()
+        assert len(scalars) >= len(table)
+    assert "similarity/mean/layer_0/q/within_head" in model.similarity().to_scalars()
+
+
 def test_notebooks_show_what_print_shows(heads: asc.Table, gpt2: str) -> None:
     shown = heads._repr_html_()
     printed = shown[shown.index("<pre") : shown.index("</pre>")]

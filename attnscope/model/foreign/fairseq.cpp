@@ -48,8 +48,8 @@ bool is_fairseq_buffer(std::string_view name) {
   refuse_foreign(checkpoint, tensor, "fairseq's models");
 }
 
-/// Adds the tensors under the names that `modules` gives them. Splits a fused in_proj of self
-/// attention into its parts `parts`.
+/// Returns the tensors under the names that `modules` gives them. A tensor in `fused` contains
+/// queries, keys and values; `*` in its new name is replaced by the name of the part.
 std::vector<CheckpointTensor> renamed_tensors(const Checkpoint& checkpoint,
                                               const ModuleRenames& modules,
                                               const ModuleRenames& fused) {
