@@ -1,4 +1,4 @@
-// A layer of the shape of Llama-3-8B, for tests that need large matrices.
+// A layer of the shape of Llama-3-8B or narrower, for tests that need large matrices.
 #pragma once
 
 #include <unistd.h>
@@ -10,25 +10,27 @@
 
 namespace attnscope::test {
 
-/// One layer (436 MB), created once in the build folder and described as two layers that share it.
+/// One layer (436 MB by default), created once in the build folder and described as two layers that
+/// share it.
 struct LlamaLayer {
-  static constexpr std::int64_t kWidth = 4096, kKvWidth = 1024, kMlp = 14336;
-
   std::string weights, layout;
 
-  explicit LlamaLayer(const TempFolder& folder) {
+  /// `width`: hidden size, a multiple of 512. `mlp`: size of the MLP.
+  explicit LlamaLayer(const TempFolder& folder, std::int64_t width = 4096,
+                      std::int64_t mlp = 14336) {
+    const std::int64_t head_dim = 128, kv_width = width / 4;
     const std::pair<const char*, Shape> shapes[] = {
-        {"q", {kWidth, kWidth}}, {"k", {kKvWidth, kWidth}}, {"v", {kKvWidth, kWidth}},
-        {"o", {kWidth, kWidth}}, {"gate", {kMlp, kWidth}},  {"up", {kMlp, kWidth}},
-        {"down", {kWidth, kMlp}}};
+        {"q", {width, width}}, {"k", {kv_width, width}}, {"v", {kv_width, width}},
+        {"o", {width, width}}, {"gate", {mlp, width}},   {"up", {mlp, width}},
+        {"down", {width, mlp}}};
     json header = json::object();
     json described = {{"schema", "attnscope-layout/1"},
                       {"layers", 2},
-                      {"heads", 32},
-                      {"kv_heads", 8},
-                      {"head_dim", 128},
-                      {"hidden_size", kWidth},
-                      {"intermediate_size", kMlp},
+                      {"heads", width / head_dim},
+                      {"kv_heads", kv_width / head_dim},
+                      {"head_dim", head_dim},
+                      {"hidden_size", width},
+                      {"intermediate_size", mlp},
                       {"weights", json::array()}};
     std::int64_t end = 0;
     for (const auto& [role, shape] : shapes) {
@@ -39,7 +41,8 @@ struct LlamaLayer {
     }
     layout = folder.write("layout.json", described.dump()).string();
     const std::filesystem::path file =
-        std::filesystem::path(ATTNSCOPE_BUILD_FOLDER) / "llama-3-8b-layer.safetensors";
+        std::filesystem::path(ATTNSCOPE_BUILD_FOLDER) /
+        ("llama-layer-" + std::to_string(width) + "-" + std::to_string(mlp) + ".safetensors");
     weights = file.string();
     if (!std::filesystem::exists(file)) write(file, header.dump(), end);
   }

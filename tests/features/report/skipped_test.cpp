@@ -114,13 +114,13 @@ TEST(ReportSkipped, EveryNamedCommandRuns) {
 // The same for many models, which takes a minute.
 
 TEST(ReportCommands, EveryNamedCommandRunsForTheExamples) {
-  expect_that_commands_run({kShakespeare});
-  expect_that_commands_run({kLeftOutLlama, "--layers", "1-2"});
+  expect_that_commands_run({kLeftOutLlama, "--layers", "1"});
   expect_that_commands_run({kShakespeare, kLeftOutLlama, "--text",
                             "To be, or \"not\" to be: $HOME `is` !", "--layers", "0"});
   std::string tokens = "1";
   for (int i = 0; i < 255; ++i) tokens += "," + std::to_string(i);
-  expect_that_commands_run({kShakespeare, kLeftOutLlama, "--tokens", tokens, "--maps", "0,0"});
+  expect_that_commands_run(
+      {kShakespeare, kLeftOutLlama, "--tokens", tokens, "--maps", "0,0", "--layers", "0"});
 }
 
 TEST(ReportCommands, EveryNamedCommandRunsForUnusualModels) {
@@ -133,7 +133,7 @@ TEST(ReportCommands, EveryNamedCommandRunsForUnusualModels) {
   const std::string broken = copy_of(kShakespeare, folder.path() / "broken");
   folder.write("broken/tokenizer.json", "{");
   expect_that_commands_run({broken, tiny});
-  for (const char matrix : {'q', 'k', 'v', 'o'}) {
+  for (const char matrix : {'q', 'v'}) {
     TinyLlama lacking, nan;
     std::erase_if(lacking.tensors, [&](const auto& tensor) {
       return tensor.name == TinyLlama::attention_name(1, matrix);
@@ -151,9 +151,8 @@ TEST(ReportCommands, EveryNamedCommandRunsForUnusualModels) {
 
 TEST(ReportCommands, QuotesFolderNamesForTheShell) {
   const TempFolder folder;
-  for (const char* name :
-       {"with space", "$HOME", "`id`", "it's", "a\"b", "a;b&c|d", "#x", "~root", "-dash",
-        "back\\slash", "new\nline", "(a)<b>", "bang!", "*", "caf\xc3\xa9", "{a}{{b}}"}) {
+  for (const char* name : {"with $HOME `id`", "it's a\"b", "a;b&c|d", "#x", "~root", "-dash",
+                           "back\\slash", "new\nline", "(a)<b>!*", "caf\xc3\xa9", "{a}{{b}}"}) {
     SCOPED_TRACE(name);
     copy_of(tiny_model("gpt2"), folder.path() / name);
     const std::string model = std::string("./") + name;
