@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -77,7 +78,8 @@ TEST_P(CachedRun, RunningInPartsEqualsRunningTheWholeText) {
   for (TokenIds text : texts_of(expected_of(GetParam()), "tokens")) {
     text.resize(
         static_cast<std::size_t>(std::min(std::ssize(text), same_positions_up_to(model.spec()))));
-    for (const std::size_t step : {1, 2, 5}) {
+    std::map<std::size_t, Rows> wanted;  // by the number of tokens
+    for (const std::size_t step : {1, 3}) {
       KeyValueCache cache(model.spec(), std::ssize(text) + 1);
       while (cache.tokens().size() < text.size()) {
         const std::size_t end = std::min(text.size(), cache.tokens().size() + step);
@@ -89,8 +91,9 @@ TEST_P(CachedRun, RunningInPartsEqualsRunningTheWholeText) {
                             text.begin() + static_cast<std::ptrdiff_t>(end));
         const TokenIds whole(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end));
         SCOPED_TRACE(std::to_string(end) + " tokens, " + std::to_string(part.size()) + " new");
+        if (!wanted.contains(end)) wanted[end] = last_rows(pass, whole, {});
         ASSERT_NO_FATAL_FAILURE(
-            expect_same(last_rows(pass, part, std::span(&cache, 1)), last_rows(pass, whole, {})));
+            expect_same(last_rows(pass, part, std::span(&cache, 1)), wanted[end]));
         ASSERT_EQ(cache.tokens(), whole);
       }
     }
@@ -133,7 +136,7 @@ TEST_P(CachedRun, GeneratesTheSameAsRunningTheWholeTextPerToken) {
   TokenIds prompt = texts_of(expected_of(GetParam()), "tokens").front();
   prompt.resize(3);
   const std::int64_t end =
-      std::min({std::int64_t{40}, pass.longest(), same_positions_up_to(model.spec())});
+      std::min({std::int64_t{16}, pass.longest(), same_positions_up_to(model.spec())});
   const std::int64_t count = end - std::ssize(prompt) + 1;  // the last token is not run
   EXPECT_EQ(written_with_cache(pass, prompt, count).tokens,
             written_without_cache(pass, prompt, count));
