@@ -37,12 +37,14 @@ from attnscope._values import (
     Bins,
     Head,
     Ids,
+    Int,
     Layers,
     Names,
     Path,
     Positions,
     Range,
     Ranks,
+    Real,
     Shares,
     Size,
     Texts,
@@ -58,7 +60,7 @@ Models = Union[AnyModel, Sequence[AnyModel]]
 
 TYPES = {
     "flag": "bool",
-    "integer": "int",
+    "integer": "Int",
     "bytes": "Size",
     "roles": "Names",
     "layers": "Layers",
@@ -117,15 +119,16 @@ def type_of(parameter):
         if parameter["name"] == "matrix":
             choices += [name for name, own in OF_TRANSFORMER_LENS.items() if own in choices]
         words = ", ".join(f'"{choice}"' for choice in choices)
-        return f"Literal[{words}]" + (" | bool" if parameter["implied_text"] else "")
+        # Loops over the names of matrices pass variables of type str.
+        return f"Literal[{words}]" + (" | str" if parameter["name"] == "matrix" else "") + (" | bool" if parameter["implied_text"] else "")
     if is_ids(parameter):
         return "Batch" if kind == "texts" else "Ids"
     if is_positions(parameter):
         return "Positions"
     if is_amount(parameter):
-        return "float | str"
+        return "Real | str"
     if is_token(parameter):
-        return "int | str"
+        return "Int | str"
     if parameter["name"] in IN_MEMORY:
         return "Path | Any"
     return TYPES[kind] + (" | bool" if parameter["beside"] else "")

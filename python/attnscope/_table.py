@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,13 +115,13 @@ class Table:
     @overload
     def __getitem__(self, key: str) -> NDArray[Any]: ...
     @overload
-    def __getitem__(self, key: int) -> Row: ...
+    def __getitem__(self, key: SupportsIndex) -> Row: ...
     @overload
     def __getitem__(self, key: slice) -> list[Row]: ...
     @overload
     def __getitem__(self, key: list[str]) -> "Table": ...
     def __getitem__(
-        self, key: str | int | slice | list[str]
+        self, key: str | SupportsIndex | slice | list[str]
     ) -> "NDArray[Any] | Row | list[Row] | Table":
         if isinstance(key, str):
             return self._array(key)

@@ -3,25 +3,30 @@
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnscope._errors import UsageError, UsageTypeError
 
 Path = str | os.PathLike[str]
-Names = str | Sequence[str]
-Texts = str | Sequence[str] | Sequence[tuple[str, str]]
+Int = SupportsIndex
+"""Also an integer of NumPy."""
+Real = SupportsFloat
+"""Also a number of NumPy."""
+Names = str | Iterable[str]
+Texts = str | Iterable[str] | Iterable[tuple[str, str]]
 Layers = SupportsIndex | str | range | slice | Iterable[SupportsIndex | str | range | slice]
-Head = str | tuple[int, int]
-Shares = float | str | Sequence[float]
-Ranks = int | str | Sequence[int | str]
-Bins = int | str
-Range = str | tuple[float, float]
-Size = int | str
-Ids = str | Iterable[int]
-Batch = str | Iterable[int] | Iterable[Iterable[int] | str] | Any
-Positions = int | str | os.PathLike[str] | range | slice | Iterable[int | str | range | slice]
+Head = str | Sequence[SupportsIndex] | NDArray[np.integer[Any]]
+Shares = SupportsFloat | str | Iterable[SupportsFloat]
+Ranks = SupportsIndex | str | Iterable[SupportsIndex | str]
+Bins = SupportsIndex | str
+Range = str | Sequence[SupportsFloat] | NDArray[np.number[Any]]
+Size = SupportsIndex | str
+Ids = str | Iterable[SupportsIndex]
+Batch = str | Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex] | str] | Any
+Positions = SupportsIndex | str | os.PathLike[str] | range | slice | Iterable[SupportsIndex | str | range | slice]
 
 OF_TRANSFORMER_LENS = {
     "W_Q": "q",
@@ -98,6 +103,8 @@ def _list_of(write: Callable[[Any], str]) -> Callable[[Any], str]:
 
 def _pair_of(write: Callable[[Any], str]) -> Callable[[Any], str]:
     def pair(value: Any) -> str:
+        if isinstance(value, (set, frozenset)):  # has no order
+            raise TypeError
         try:
             first, second = value
         except ValueError:  # another number of entries: text_of() says what is expected
@@ -231,9 +238,14 @@ def texts_of(parameter: dict[str, Any], value: Any) -> list[str]:
     elif is_ids(parameter):
         values = _sequences(value)
     else:
-        values = list(value) if isinstance(value, (list, tuple)) else [value]
+        values = list(value) if _is_list(value) else [value]
     texts = [text_of(parameter, each) for each in values]
     return [text for text in texts if text is not None]
+
+
+def _is_list(value: Any) -> bool:
+    """Return whether the value is a list, tuple, array or column of texts. Sets have no order."""
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, set, frozenset))
 
 
 def split_pairs(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def test_wrong_values(gpt2: str, keywords: dict[str, Any], message: str) -> None
 def test_a_pair_has_two_entries(gpt2: str) -> None:
     for receiver in ([3], (1, 2, 3)):
         with pytest.raises(TypeError, match="receiver: expected a head such as 'L5H3'"):
-            asc.open(gpt2).ablate(induction=True, receiver=receiver)  # type: ignore[arg-type]
+            asc.open(gpt2).ablate(induction=True, receiver=receiver)
 
 
 @pytest.mark.parametrize("keep", [1.5, "1.5"])
