@@ -11,7 +11,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import textwrap
+
+from python_columns import columns_text, paragraph
 
 from attnscope import _core, _describe
 from attnscope._values import OF_TRANSFORMER_LENS, is_amount, is_ids, is_positions, is_token
@@ -191,34 +192,13 @@ def signature(name, placed, named, result, is_method):
     return f"{indent}def {name}(\n{body}{indent}) -> {result}:\n"
 
 
-def paragraph(text, first, rest):
-    return textwrap.fill(text, 100, initial_indent=first, subsequent_indent=rest)
-
-
-def fields_text(command, indent):
-    """Describe the kinds of rows. Each lists only the fields not described before."""
-    lines = []
-    said = set()
-    for kind in command["kinds"]:
-        option = f", with {kind['option']}" if kind["option"] else ""
-        lines += ["", paragraph(f"Rows{option}: {kind['meaning']}.", indent, indent)]
-        for field in kind["fields"]:
-            text = (field["name"], field["meaning"])
-            if field["meaning"] and text not in said:
-                said.add(text)
-                lines.append(paragraph(f"{field['name']}: {field['meaning']}", indent + "- ",
-                                       indent + "  "))
-    return lines
-
-
 def docstring(command, keywords, is_method):
     indent = "        " if is_method else "    "
     summary = command["summary"][0].upper() + command["summary"][1:] + "."
     lines = [paragraph(summary, indent + '"""', indent), ""]
     for name, _, _, text in keywords:
         lines.append(paragraph(f"{name}: {text}" if text else name, indent + "- ", indent + "  "))
-    if not is_method:
-        lines += fields_text(command, indent)
+    lines += columns_text(command, indent)
     return "\n".join(lines).replace("\\", "\\\\") + f'\n{indent}"""\n'
 
 

@@ -66,7 +66,7 @@ def info(
     - name: name of the tensor
     - dtype: dtype of the tensor, or storage format of a quantized weight
     - shape: shape of the tensor as stored in the file
-    - bytes: size of the tensor in the file
+    - bytes (bytes): size of the tensor in the file
     - role: role of the tensor in the model: q, q+k+v, q.bias, expert.up, norm, embedding, …
     - layer: layer of the tensor, from 0; null if the tensor belongs to no layer or to several
       layers
@@ -167,64 +167,117 @@ def spectrum(
     - layer: layer index, from 0
     - matrix: weight matrix or product: q, gate, qk, …
     - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
+    - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this column.
     - expert: expert index, from 0. Absent if the matrix does not belong to an expert.
     - experts: number of experts that this row summarizes. The row's values are medians over these
       experts; for an even number, the lower of the two middle values. Absent from other rows.
-    - shape: rows and columns of the matrix in canonical orientation
-    - energy_rank: number of singular values needed for the given share of the energy (sum of
-      squared singular values)
-    - random_energy_rank: expected energy rank of a Gaussian matrix of the same shape
-    - energy_at_rank: share of the energy (sum of squares) in the given number of largest singular
-      values; null for a zero matrix
-    - random_energy_at_rank: expected share of the energy at the given rank for a Gaussian matrix of
-      the same shape
+    - shape_0, shape_1: rows and columns of the matrix in canonical orientation
+    - energy_rank_0.9, energy_rank_0.99, … (singular values): number of singular values needed for
+      the given share of the energy (sum of squared singular values)
+    - random_energy_rank_0.9, random_energy_rank_0.99, … (singular values): expected energy rank of
+      a Gaussian matrix of the same shape
+    - energy_at_rank_512, … (share of the energy; with rank): share of the energy (sum of squares)
+      in the given number of largest singular values; null for a zero matrix
+    - random_energy_at_rank_512, … (share of the energy; with rank): expected share of the energy at
+      the given rank for a Gaussian matrix of the same shape
     - stable_rank: sum of squared singular values divided by the largest square
     - effective_rank: exponential of the entropy of the singular values, normalized to sum 1 (Roy &
       Vetterli 2007)
     - participation_ratio: squared sum of the squared singular values, divided by the sum of their
       fourth powers: how many singular values share the energy
-    - numerical_rank: Number of singular values above eps × max(rows, columns) × the largest
-      singular value, as in numpy.linalg.matrix_rank. eps: machine epsilon of float64 for float64
-      input, else of float32.
-    - max_possible_rank: maximum possible rank of a matrix or product of this shape
+    - numerical_rank (singular values): Number of singular values above eps × max(rows, columns) ×
+      the largest singular value, as in numpy.linalg.matrix_rank. eps: machine epsilon of float64
+      for float64 input, else of float32.
+    - max_possible_rank (singular values): maximum possible rank of a matrix or product of this
+      shape
     - spectral_norm: largest singular value
     - frobenius_norm: Frobenius norm: square root of the sum of squared entries
     - nuclear_norm: sum of the singular values
     - condition_number: Largest singular value divided by the smallest. Null if the smallest is
       below 1e-6 times the largest. For float64 input: null if numerical_rank does not count the
       smallest.
-    - singular_values: All singular values in descending order. Errors are below 1e-6 of the largest
-      value; for float64 input, below a small multiple of 2^-52 of the largest value.
-    - cumulative_energy: share of the energy (sum of squares) in the first 1, 2, 3, … singular
-      values
-    - random_singular_values: expected singular values of a Gaussian matrix with the same shape and
-      Frobenius norm
-    - least_energy_rank: lowest energy rank of the experts that the row summarizes
-    - lower_quartile_energy_rank: lower quartile of the energy ranks of the experts that the row
-      summarizes
-    - upper_quartile_energy_rank: upper quartile of the energy ranks of the experts that the row
-      summarizes
-    - most_energy_rank: highest energy rank of the experts that the row summarizes
-    - latent_rms: RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the
+    - singular_values (with values): All singular values in descending order. Errors are below 1e-6
+      of the largest value; for float64 input, below a small multiple of 2^-52 of the largest value.
+    - cumulative_energy (share of the energy; with values): share of the energy (sum of squares) in
+      the first 1, 2, 3, … singular values
+    - random_singular_values (with values): expected singular values of a Gaussian matrix with the
+      same shape and Frobenius norm
+    - least_energy_rank_0.9, least_energy_rank_0.99, … (singular values): lowest energy rank of the
+      experts that the row summarizes
+    - lower_quartile_energy_rank_0.9, lower_quartile_energy_rank_0.99, … (singular values): lower
+      quartile of the energy ranks of the experts that the row summarizes
+    - upper_quartile_energy_rank_0.9, upper_quartile_energy_rank_0.99, … (singular values): upper
+      quartile of the energy ranks of the experts that the row summarizes
+    - most_energy_rank_0.9, most_energy_rank_0.99, … (singular values): highest energy rank of the
+      experts that the row summarizes
+    - latent_rms_…: RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the
       matrix contains no latent projection.
+    - latent_rms_q: RMS used for the query latent. Absent if queries have no latent.
+    - latent_rms_kv: RMS used for the key/value latent. Absent if the matrix does not use it.
 
     Rows, with tensor: ranks and norms of one tensor, selected by name.
+    As above: model, stack, layer, head, scope, shape_0, shape_1, energy_rank_0.9, energy_rank_0.99,
+    …, random_energy_rank_0.9, random_energy_rank_0.99, …, energy_at_rank_512, …,
+    random_energy_at_rank_512, …, stable_rank, effective_rank, participation_ratio, numerical_rank,
+    max_possible_rank, spectral_norm, frobenius_norm, nuclear_norm, condition_number,
+    singular_values, cumulative_energy, random_singular_values.
     - matrix: name of the tensor; layer and head are null
 
     Rows, with mla: share of the energy that multi-head latent attention (MLA) would keep in one
     layer.
-    - query: energy of W_Q that an MLA query latent would keep; null if skipped
-    - kv: energy of stacked W_K and W_V that an MLA KV latent would keep; null if skipped
+    As above: model, stack, layer.
+    - query_…: energy of W_Q that an MLA query latent would keep; null if skipped
+    - query_max_possible_rank (singular values): maximum possible rank of a matrix or product of
+      this shape
+    - query_rank (singular values): latent rank of DeepSeek-V2 (1536 for queries, 512 for keys and
+      values), or of the model's own latent
+    - query_energy (share of the energy): share of the energy kept at the latent rank `rank`
+    - query_random_energy (share of the energy): expected share of the energy that a Gaussian matrix
+      keeps at the same rank
+    - query_share_rank (singular values): latent rank with DeepSeek-V2's ratio to the hidden size:
+      0.3 for queries, 0.1 for keys and values
+    - query_share_energy (share of the energy): share of the energy kept at the latent rank
+      `share_rank`
+    - query_share_random_energy (share of the energy): expected share of the energy that a Gaussian
+      matrix keeps at the same rank
+    - query_energy_rank_0.9, query_energy_rank_0.99, … (singular values): number of singular values
+      needed for the given share of the energy
+    - query_random_energy_rank_0.9, … (singular values): expected energy rank of a Gaussian matrix
+      of the same shape
+    - kv_…: energy of stacked W_K and W_V that an MLA KV latent would keep; null if skipped
+    - kv_max_possible_rank (singular values): maximum possible rank of a matrix or product of this
+      shape
+    - kv_rank (singular values): latent rank of DeepSeek-V2 (1536 for queries, 512 for keys and
+      values), or of the model's own latent
+    - kv_energy (share of the energy): share of the energy kept at the latent rank `rank`
+    - kv_random_energy (share of the energy): expected share of the energy that a Gaussian matrix
+      keeps at the same rank
+    - kv_share_rank (singular values): latent rank with DeepSeek-V2's ratio to the hidden size: 0.3
+      for queries, 0.1 for keys and values
+    - kv_share_energy (share of the energy): share of the energy kept at the latent rank
+      `share_rank`
+    - kv_share_random_energy (share of the energy): expected share of the energy that a Gaussian
+      matrix keeps at the same rank
+    - kv_energy_rank_0.9, kv_energy_rank_0.99, … (singular values): number of singular values needed
+      for the given share of the energy
+    - kv_random_energy_rank_0.9, … (singular values): expected energy rank of a Gaussian matrix of
+      the same shape
 
     Rows, with activations: ranks of one matrix, its inputs and its outputs on a text.
-    - energy_rank: number of singular values of the matrix needed for the given share of its energy
-      (sum of squares)
-    - activation_energy_rank: number of directions (uncentered PCA) needed for the given share of
-      the mean squared output of the matrix on the text
-    - input_energy_rank: number of directions (uncentered PCA) needed for the given share of the
-      mean squared input of the matrix on the text
-    - input_top_share: share of the mean squared input of the matrix along its leading direction
-      (uncentered PCA); null if all inputs are zero
+    As above: model, stack, layer, shape_0, shape_1, max_possible_rank.
+    - matrix: weight matrix or product: q, gate, qk, …
+    - energy_rank_0.9, energy_rank_0.99, … (directions): number of singular values of the matrix
+      needed for the given share of its energy (sum of squares)
+    - random_energy_rank_0.9, random_energy_rank_0.99, … (directions): expected energy rank of a
+      Gaussian matrix of the same shape
+    - activation_energy_rank_0.9, activation_energy_rank_0.99, … (directions): number of directions
+      (uncentered PCA) needed for the given share of the mean squared output of the matrix on the
+      text
+    - input_energy_rank_0.9, input_energy_rank_0.99, … (directions): number of directions
+      (uncentered PCA) needed for the given share of the mean squared input of the matrix on the
+      text
+    - input_top_share (share of the energy): share of the mean squared input of the matrix along its
+      leading direction (uncentered PCA); null if all inputs are zero
     """
     if not names_models(models):
         return spectrum_of(models, locals())
@@ -281,10 +334,11 @@ def weights(
     - layer: layer index, from 0
     - matrix: weight matrix or product: q, gate, qk, …
     - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
+    - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this column.
     - expert: expert index, from 0. Absent if the matrix does not belong to an expert.
     - experts: number of experts that this row summarizes. The row's values are medians over these
       experts; for an even number, the lower of the two middle values. Absent from other rows.
-    - count: number of values
+    - count (values): number of values
     - mean: mean of the values
     - std: population standard deviation of the values
     - min: smallest value
@@ -292,9 +346,17 @@ def weights(
     - skewness: third standardized moment of the values; null if all values are equal
     - excess_kurtosis: fourth standardized moment of the values minus 3 (0 for a Gaussian); null if
       all values are equal
-    - quantiles: quantiles of the values: the value below which the given fraction of all values
-      lies
-    - histogram: histogram of the values
+    - quantiles_0.01, quantiles_0.05, quantiles_0.25, quantiles_0.5, quantiles_0.75, quantiles_0.95,
+      quantiles_0.99: quantiles of the values: the value below which the given fraction of all
+      values lies
+    - histogram_… (with histogram): histogram of the values
+    - histogram_edges (with histogram): bin edges in ascending order; there is one more edge than
+      bins
+    - histogram_counts (values; with histogram): number of values per bin; the last bin includes
+      both edges
+    - histogram_density (share of values per unit of width; with histogram): counts divided by the
+      bin width and by the sum of all counts
+    - histogram_outside (values; with histogram): number of values outside all bins
     """
     return run("weights", locals())
 
@@ -359,15 +421,24 @@ def similarity(
     - zero_vectors: number of zero vectors, which are excluded from the pairs
     - mean: mean cosine over all pairs; null if there are no pairs
     - std: population standard deviation of the cosines; null if there are no pairs
-    - histogram: histogram of the values
+    - histogram_… (with histogram): histogram of the values
+    - histogram_edges (with histogram): bin edges in ascending order; there is one more edge than
+      bins
+    - histogram_counts (values; with histogram): number of values per bin; the last bin includes
+      both edges
+    - histogram_density (share of values per unit of width; with histogram): counts divided by the
+      bin width and by the sum of all counts
+    - histogram_outside (values; with histogram): number of values outside all bins
 
     Rows, with overlap: overlap between the subspaces that heads of one projection read or write.
+    As above: model, stack, layer, matrix.
     - overlap: mean squared cosine of the principal angles between the row spaces of each pair of
       heads; null if the matrix of either head is zero
     - ranks: dimension of each head's row space
 
     Rows, with head_matrix: cosines between one weight vector of a head and all weight vectors of
     that head.
+    As above: model, stack, layer, matrix.
     - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
     - row: row index of the matrix, from 0
     - values: entries of the row. Null where an entry is not finite.
@@ -451,11 +522,13 @@ def experts(
     - layer: layer index, from 0
     - matrix: weight matrix or product: q, gate, qk, …
     - experts: number of compared experts
-    - shape: rows and columns of all compared experts, stacked
-    - energy_rank: energy rank of all compared experts, stacked
-    - random_energy_rank: expected energy rank of a Gaussian matrix with the shape of the stacked
-      experts
-    - single_energy_rank: median energy rank of a single expert; null for a router
+    - shape_0, shape_1: rows and columns of all compared experts, stacked
+    - energy_rank_0.9, energy_rank_0.99, … (singular values): energy rank of all compared experts,
+      stacked
+    - random_energy_rank_0.9, random_energy_rank_0.99, … (singular values): expected energy rank of
+      a Gaussian matrix with the shape of the stacked experts
+    - single_energy_rank_0.9, single_energy_rank_0.99, … (singular values): median energy rank of a
+      single expert; null for a router
     - mean_similarity: Mean similarity over all pairs. Experts: cosine between the Gram matrices
       (WᵀW) of their weights. Router: cosine between its rows.
     - least_similarity: lowest similarity of any two experts
@@ -463,22 +536,24 @@ def experts(
     - random_similarity: expected similarity of two independent Gaussian matrices
 
     Rows, with source: routing statistics of one layer on a text.
+    As above: model, stack, layer.
     - experts: number of routed experts in the layer
     - experts_per_token: number of routed experts per token
-    - tokens: number of routed tokens
-    - ties: Number of tokens for which an expert that was not selected had the same score as a
-      selected expert. Among equal scores, the lower index is selected.
-    - load: share of all selections that went to each expert
-    - effective_experts: exponential of the entropy of the load: effective number of experts in use
-    - largest_load: load of the most frequently selected expert
-    - router_entropy: entropy of the softmax over all router logits, mean over tokens
+    - tokens (tokens): number of routed tokens
+    - ties (tokens): Number of tokens for which an expert that was not selected had the same score
+      as a selected expert. Among equal scores, the lower index is selected.
+    - load (share of selections): share of all selections that went to each expert
+    - effective_experts (experts): exponential of the entropy of the load: effective number of
+      experts in use
+    - largest_load (share of selections): load of the most frequently selected expert
+    - router_entropy (nats): entropy of the softmax over all router logits, mean over tokens
     - mean_weights: mean routing weight of each token's top expert, second expert, and so on
     - top_pair: pair of experts that is selected together for the most tokens; null if each token
       selects one expert
     - top_pair_lift: co-activation of the top pair, divided by its expected value if both experts
       were selected independently; null if each token selects one expert
-    - coactivation: share of tokens that selected both experts of each pair; on the diagonal, the
-      share that selected the expert
+    - coactivation (share of the tokens): share of tokens that selected both experts of each pair;
+      on the diagonal, the share that selected the expert
     """
     return run("experts", locals())
 
@@ -531,20 +606,34 @@ def diff(
     - layer: layer index, from 0
     - matrix: weight matrix or product: q, gate, qk, …
     - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
-    - shape: number of rows and columns of the matrix in canonical orientation
+    - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this column.
+    - shape_0, shape_1: number of rows and columns of the matrix in canonical orientation
     - relative_change: Frobenius norm of the change divided by the Frobenius norm of the base
       matrix. Null if the base matrix is zero.
     - change_norm: Frobenius norm of the change
     - weight_norm: Frobenius norm of the base matrix
-    - energy_rank: energy rank of the change: number of singular values needed for this share of its
-      energy
-    - random_energy_rank: expected energy rank of a random Gaussian matrix of the same shape
-    - weight_energy_rank: energy rank of the base matrix
-    - max_possible_rank: maximum possible rank of a matrix or product of this shape
-    - output_space: overlap of the output spaces (leading left singular vectors) of the change and
+    - energy_rank_0.9, energy_rank_0.99, … (singular values): energy rank of the change: number of
+      singular values needed for this share of its energy
+    - random_energy_rank_0.9, random_energy_rank_0.99, … (singular values): expected energy rank of
+      a random Gaussian matrix of the same shape
+    - weight_energy_rank_0.9, weight_energy_rank_0.99, … (singular values): energy rank of the base
+      matrix
+    - max_possible_rank (singular values): maximum possible rank of a matrix or product of this
+      shape
+    - output_space_…: overlap of the output spaces (leading left singular vectors) of the change and
       the base matrix, both at the first threshold. Null for heads, and if nothing changed.
-    - input_space: overlap of the input spaces (leading right singular vectors) of the change and
+    - output_space_overlap: subspace overlap: mean squared cosine of the principal angles. 1 if the
+      smaller space lies inside the other.
+    - output_space_random_overlap: expected subspace overlap with a random space of the same
+      dimension
+    - output_space_angle (degrees): smallest principal angle of the two spaces
+    - input_space_…: overlap of the input spaces (leading right singular vectors) of the change and
       the base matrix, both at the first threshold. Null for heads, and if nothing changed.
+    - input_space_overlap: subspace overlap: mean squared cosine of the principal angles. 1 if the
+      smaller space lies inside the other.
+    - input_space_random_overlap: expected subspace overlap with a random space of the same
+      dimension
+    - input_space_angle (degrees): smallest principal angle of the two spaces
     """
     return run("diff", paired(locals()))
 
@@ -672,15 +761,20 @@ def circuits(
     - circuit: circuit: qk (W_Qᵀ W_K, determines attention scores) or ov (W_O W_V, determines the
       head output)
     - head: query head index, from 0. Null for the sum over heads.
-    - energy_rank: energy rank of the circuit: number of singular values needed for this share of
-      the energy
-    - factor_rank: energy ranks of the two factors of the circuit: q and k for qk, o and v for ov
-    - head_space_rank: energy rank of the product in reverse order, in head space: W_K W_Qᵀ or W_V
-      W_O. Null if the circuit is not square.
-    - rank_drop: rank drop of the product: energy rank of W_K (or W_V) minus the energy rank of the
-      circuit. May be negative.
-    - head_space_rank_drop: rank drop in head space: energy rank of W_Q (or W_O) minus
-      head_space_rank. May be negative. Null if the circuit is not square.
+    - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this column.
+    - energy_rank_0.9, energy_rank_0.99, … (singular values): energy rank of the circuit: number of
+      singular values needed for this share of the energy
+    - factor_rank_…: energy ranks of the two factors of the circuit: q and k for qk, o and v for ov
+    - factor_rank_0.9_q, … (singular values): energy rank of W_Q (qk circuit)
+    - factor_rank_0.9_k, … (singular values): energy rank of W_K (qk circuit)
+    - factor_rank_0.9_o, … (singular values): energy rank of W_O (ov circuit)
+    - factor_rank_0.9_v, … (singular values): energy rank of W_V (ov circuit)
+    - head_space_rank_0.9, … (singular values): energy rank of the product in reverse order, in head
+      space: W_K W_Qᵀ or W_V W_O. Null if the circuit is not square.
+    - rank_drop_0.9, … (singular values): rank drop of the product: energy rank of W_K (or W_V)
+      minus the energy rank of the circuit. May be negative.
+    - head_space_rank_drop_0.9, … (singular values): rank drop in head space: energy rank of W_Q (or
+      W_O) minus head_space_rank. May be negative. Null if the circuit is not square.
     - identity_cosine: cosine similarity of the circuit with the identity, -1 to 1
     - identity_cosine_bound: upper bound of the magnitude of identity_cosine, given the maximum
       possible rank
@@ -694,11 +788,15 @@ def circuits(
     - copying_score: copying score: sum of the real parts of the eigenvalues divided by the sum of
       their magnitudes, -1 to 1
     - frobenius_norm: Frobenius norm: square root of the sum of squared entries
-    - max_possible_rank: maximum possible rank of a matrix or product of this shape
-    - latent_rms: RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the
+    - max_possible_rank (singular values): maximum possible rank of a matrix or product of this
+      shape
+    - latent_rms_…: RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the
       matrix contains no latent projection.
+    - latent_rms_q: RMS used for the query latent. Absent if queries have no latent.
+    - latent_rms_kv: RMS used for the key/value latent. Absent if the matrix does not use it.
 
     Rows, with composition: composition score of one pair of heads, from the weights.
+    As above: model, stack.
     - kind: type of composition: Q-, K- or V-composition (into the queries, keys or values of the
       later head)
     - layer: layer of the earlier head (the sender), from 0
@@ -827,24 +925,26 @@ def attention(
       vision. Absent if the model has a single stack.
     - layer: layer index, from 0
     - head: query head index, from 0. Null for rows of a whole layer.
-    - sequences: number of sequences, or of windows of images, over which the means are taken
-    - energy_rank: head: energy rank of its attention map: number of singular values that hold the
-      share `energy` of the squared Frobenius norm
-    - energy_rank_error: head: standard error over sequences; the field name without _error names
-      the mean. Null for one sequence.
-    - energy_columns: head: smallest number of columns (keys) that hold the share `energy` of all
-      squared attention weights
-    - energy_columns_error: head: standard error over sequences; the field name without _error names
-      the mean. Null for one sequence.
+    - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this column.
+    - sequences (sequences): number of sequences, or of windows of images, over which the means are
+      taken
+    - energy_rank (singular values): head: energy rank of its attention map: number of singular
+      values that hold the share `energy` of the squared Frobenius norm
+    - energy_rank_error (singular values): head: standard error over sequences; the field name
+      without _error names the mean. Null for one sequence.
+    - energy_columns (columns): head: smallest number of columns (keys) that hold the share `energy`
+      of all squared attention weights
+    - energy_columns_error (columns): head: standard error over sequences; the field name without
+      _error names the mean. Null for one sequence.
     - top_columns: head: indices, from 0, of the columns (keys) that are among the largest columns
       in the most sequences
     - first_column_share: head: share of the sum of squared attention weights that lies in the
       largest column (key)
     - first_column_share_error: head: standard error over sequences; the field name without _error
       names the mean. Null for one sequence.
-    - entropy: head: attention entropy per query, mean over queries
-    - entropy_error: head: standard error over sequences; the field name without _error names the
-      mean. Null for one sequence.
+    - entropy (nats): head: attention entropy per query, mean over queries
+    - entropy_error (nats): head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
     - sink_mass: head: mean attention to the first key
     - sink_mass_error: head: standard error over sequences; the field name without _error names the
       mean. Null for one sequence.
@@ -857,17 +957,17 @@ def attention(
     - current_token: head: mean attention to the current token (the query's own position)
     - current_token_error: head: standard error over sequences; the field name without _error names
       the mean. Null for one sequence.
-    - mean_distance: head: mean distance from query to key, weighted by attention
-    - mean_distance_error: head: standard error over sequences; the field name without _error names
-      the mean. Null for one sequence.
+    - mean_distance (tokens): head: mean distance from query to key, weighted by attention
+    - mean_distance_error (tokens): head: standard error over sequences; the field name without
+      _error names the mean. Null for one sequence.
     - learned_sink_mass: head: attention mass on the learned sink, or on the padding of a window of
       an image, mean over queries. 0 without either.
     - learned_sink_mass_error: head: standard error over sequences; the field name without _error
       names the mean. Null for one sequence.
-    - patch_distance: head, image inputs: mean distance from a patch to the attended patches,
-      weighted by attention
-    - patch_distance_error: head: standard error over sequences; the field name without _error names
-      the mean. Null for one sequence.
+    - patch_distance (patches): head, image inputs: mean distance from a patch to the attended
+      patches, weighted by attention
+    - patch_distance_error (patches): head: standard error over sequences; the field name without
+      _error names the mean. Null for one sequence.
     - uniform_patch_distance: head, image inputs: patch_distance under uniform attention
     - diagonality: head, cross-attention: how close its attention is to the diagonal from the first
       to the last token of source and target. 1 if all attention is on the diagonal. Null for a
@@ -892,22 +992,23 @@ def attention(
     - b_to_a_error: head: standard error over sequences; the field name without _error names the
       mean. Null for one sequence.
     - uniform_b_to_a: head, pairs of texts: b_to_a under uniform attention
-    - attended_token_effect: head: direct effect of the head on the attended token's logit, relative
-      to the mean over the text's tokens, averaged over queries. Null if the logits are not a sum of
-      component outputs, or if the last layer is not run.
-    - attended_token_effect_error: head: standard error over sequences; the field name without
-      _error names the mean. Null for one sequence.
-    - output_ratio: head: norm of the head output divided by the norm of the residual stream before
-      the layer, mean over tokens. Null for user maps.
-    - output_ratio_error: head: standard error over sequences; the field name without _error names
-      the mean. Null for one sequence.
-    - max_rank: layer: largest energy_rank of any of its heads
-    - mean_max_rank: layer: largest energy rank of its heads in each sequence, mean over sequences
-    - mean_max_rank_error: layer: standard error over sequences; the field name without _error names
-      the mean. Null for one sequence.
-    - mean_energy_columns: layer: mean of energy_columns over heads and sequences
-    - mean_energy_columns_error: layer: standard error over sequences; the field name without _error
-      names the mean. Null for one sequence.
+    - attended_token_effect (logits): head: direct effect of the head on the attended token's logit,
+      relative to the mean over the text's tokens, averaged over queries. Null if the logits are not
+      a sum of component outputs, or if the last layer is not run.
+    - attended_token_effect_error (logits): head: standard error over sequences; the field name
+      without _error names the mean. Null for one sequence.
+    - output_ratio (share of the residual stream norm): head: norm of the head output divided by the
+      norm of the residual stream before the layer, mean over tokens. Null for user maps.
+    - output_ratio_error (share of the residual stream norm): head: standard error over sequences;
+      the field name without _error names the mean. Null for one sequence.
+    - max_rank (singular values): layer: largest energy_rank of any of its heads
+    - mean_max_rank (singular values): layer: largest energy rank of its heads in each sequence,
+      mean over sequences
+    - mean_max_rank_error (singular values): layer: standard error over sequences; the field name
+      without _error names the mean. Null for one sequence.
+    - mean_energy_columns (columns): layer: mean of energy_columns over heads and sequences
+    - mean_energy_columns_error (columns): layer: standard error over sequences; the field name
+      without _error names the mean. Null for one sequence.
     - uniform_energy_columns: layer: energy_columns under uniform attention
     - collapsed: layer: true if mean_max_rank and mean_energy_columns are both below 2. Null if
       `energy` is not 0.9 or there are fewer than 16 keys.
@@ -925,6 +1026,7 @@ def attention(
       most 16. Null for cross-attention and user maps.
 
     Rows, with induction: induction and duplicate-token scores of one head.
+    As above: model, stack, layer.
     - head: query head index, from 0
     - induction: induction score: mean attention from a repeated token to the token after its first
       occurrence
@@ -938,6 +1040,7 @@ def attention(
     - uniform_duplicate_token: duplicate-token score under uniform attention
 
     Rows, with heatmap: one row of the attention map of a head: the attention of one query.
+    As above: model, stack, layer, head.
     - query: position of the query in the sequence, from 0
     - token: token id at the query position. Null for images and audio.
     - text: text of the token at the query position. Null without a tokenizer.
@@ -1042,7 +1145,7 @@ def predict(
     - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or
       vision. Absent if the model has a single stack.
     - sequence: index of the text, from 0; absent for a single text
-    - position: predicted position: after the prompt, or at a mask
+    - position (tokens): predicted position: after the prompt, or at a mask
     - rank: rank by probability; 1: most likely
     - token_id: token id
     - text: token as readable text; null without a tokenizer, or if the tokenizer does not contain
@@ -1052,6 +1155,7 @@ def predict(
 
     Rows, with input: one of the most likely labels of an image, or one of the texts compared with
     it.
+    As above: model, stack, rank.
     - label_id: label id; for texts, the index of the text, from 0
     - text: name of the label, or the text; null if the config has no label names
     - logit: logit of the label or text
@@ -1060,6 +1164,7 @@ def predict(
 
     Rows, with labels: one of the most likely labels of a text or token, or one of the most likely
     answers.
+    As above: model, stack, sequence.
     - position: position of the labeled token, or of the first token of the answer, from 0; absent
       for labels of a whole text
     - last_position: question answering: position of the last token of the answer, from 0
@@ -1073,26 +1178,33 @@ def predict(
       regression.
 
     Rows, with perplexity: loss of one window of a text.
+    As above: model, stack.
     - window: index of the window, from 0
-    - example: line of the window, from 0, counted among the lines that are run
-    - first: position of the first token of the window in its text or line, from 0
-    - length: number of tokens in the window
-    - predicted: number of scored tokens: new tokens of the window that have a preceding token
-    - mean_nll: mean negative log-likelihood of the scored tokens of the window; null if there are
-      none
+    - example (with lines): line of the window, from 0, counted among the lines that are run
+    - first (tokens): position of the first token of the window in its text or line, from 0
+    - length (tokens): number of tokens in the window
+    - predicted (tokens): number of scored tokens: new tokens of the window that have a preceding
+      token
+    - mean_nll (nats): mean negative log-likelihood of the scored tokens of the window; null if
+      there are none
 
     Rows, with attribution: direct effect of one component on a logit.
+    As above: model, stack.
     - layer: layer of the component, from 0; null if it belongs to no layer
     - head: query head, from 0; null if the component is not a head
     - component: component: token embedding, position embedding, head, bias of W_O, MLP, or bias of
       the final norm
-    - direct_effect: direct effect on the logit, mean over positions; the effects of all components
-      sum to the logit
-    - direct_effect_error: standard error of direct_effect over prompts; null for one prompt
-    - corrupted_direct_effect: direct effect on corrupted prompts; null without corrupted prompts
-    - share: Share of the logit difference that this component adds directly, minus its effect on
-      corrupted prompts if given. Null if that difference is not positive.
-    - share_error: standard error of share over prompts; null for one prompt
+    - direct_effect (logits): direct effect on the logit, mean over positions; the effects of all
+      components sum to the logit
+    - direct_effect_error (logits; with prompts): standard error of direct_effect over prompts; null
+      for one prompt
+    - corrupted_direct_effect (logits; with prompts): direct effect on corrupted prompts; null
+      without corrupted prompts
+    - share (share of the logit difference; with prompts): Share of the logit difference that this
+      component adds directly, minus its effect on corrupted prompts if given. Null if that
+      difference is not positive.
+    - share_error (share of the logit difference; with prompts): standard error of share over
+      prompts; null for one prompt
     """
     return run("predict", locals())
 
@@ -1185,52 +1297,61 @@ def lens(
     - layer: layer of the residual-stream state, from 0
     - state: point in the residual stream. resid_pre: before the layer. resid_mid: after its
       attention. resid_mid_cross: after its cross-attention. resid_post: after the last layer.
-    - positions: number of positions over which entropy, kl and agreement are averaged
-    - predicted: number of positions with a target token: the next token, or the masked one
-    - loss: mean negative log-probability of the text's token
-    - entropy: mean entropy of the predicted distribution
-    - kl: mean KL divergence KL(model's final prediction ‖ prediction decoded from the state)
+    - positions (tokens): number of positions over which entropy, kl and agreement are averaged
+    - predicted (tokens): number of positions with a target token: the next token, or the masked one
+    - loss (nats): mean negative log-probability of the text's token
+    - entropy (nats): mean entropy of the predicted distribution
+    - kl (nats): mean KL divergence KL(model's final prediction ‖ prediction decoded from the state)
     - mean_reciprocal_rank: mean reciprocal rank of the text's token; 1: always the top-1 token
-    - median_rank: median rank of the text's token
-    - top1: share of positions whose top-1 token is the text's token
-    - agreement: share of positions whose top-1 token is also the top-1 token of the model's final
-      prediction
+    - median_rank (tokens): median rank of the text's token
+    - top1 (share of positions): share of positions whose top-1 token is the text's token
+    - agreement (share of positions): share of positions whose top-1 token is also the top-1 token
+      of the model's final prediction
 
     Rows, with grid: prediction decoded from one residual-stream state at one token of a text.
-    - position: position of the token in the text, from 0
+    As above: model, stack, layer, state.
+    - position (tokens): position of the token in the text, from 0
     - token_id: id of the token at this position
     - text: text of the token at this position; null if no tokenizer can decode it
     - top_token: id of the top-1 token decoded from the state
     - top_text: text of the top-1 token; null if no tokenizer can decode it
     - probability: probability of the top-1 token
-    - rank: rank of the model's final top-1 token in the distribution decoded from the state; 1 if
-      it is the top-1 token there too
-    - entropy: entropy of the distribution decoded from the state
-    - kl: KL divergence KL(model's final prediction ‖ prediction decoded from the state)
-    - top_tokens: most likely tokens, in descending order
+    - rank (tokens): rank of the model's final top-1 token in the distribution decoded from the
+      state; 1 if it is the top-1 token there too
+    - entropy (nats): entropy of the distribution decoded from the state
+    - kl (nats): KL divergence KL(model's final prediction ‖ prediction decoded from the state)
+    - top_tokens (with top): most likely tokens, in descending order
+      - token_id: id of the token
+      - text: text of the token; null if no tokenizer can decode it
+      - logit: logit of the token
+      - probability: probability of the token: softmax over the vocabulary
 
     Rows, with prompts: how strongly one residual-stream state prefers the correct answers.
-    - logit_difference: mean over clean prompts of logit(correct) − logit(incorrect)
-    - logit_difference_error: standard error of the mean clean logit difference; null for one prompt
-    - corrupted_logit_difference: mean over corrupted prompts of logit(correct) − logit(incorrect).
-      Null without corrupted prompts.
-    - share: Clean minus corrupted logit difference, divided by its value at the final state.
-      Without corrupted prompts: the same ratio for the clean logit difference alone. Null if the
-      final value is not positive.
-    - share_error: standard error of `share` over prompts; null for one prompt
-    - preference_accuracy: share of clean prompts whose correct answer scores above the incorrect
-      one
+    As above: model, stack, layer, state.
+    - logit_difference (logits): mean over clean prompts of logit(correct) − logit(incorrect)
+    - logit_difference_error (logits): standard error of the mean clean logit difference; null for
+      one prompt
+    - corrupted_logit_difference (logits): mean over corrupted prompts of logit(correct) −
+      logit(incorrect). Null without corrupted prompts.
+    - share (share of the preference): Clean minus corrupted logit difference, divided by its value
+      at the final state. Without corrupted prompts: the same ratio for the clean logit difference
+      alone. Null if the final value is not positive.
+    - share_error (share of the preference): standard error of `share` over prompts; null for one
+      prompt
+    - preference_accuracy (share of prompts): share of clean prompts whose correct answer scores
+      above the incorrect one
     - prompts: number of prompts over which the means are taken
 
     Rows, with label: the label that one residual-stream state predicts.
-    - label_logit: logit of the label decoded from the state, mean over texts
-    - label_logit_error: standard error of label_logit over texts; null for one text
+    As above: model, stack, layer, state.
+    - label_logit (logits): logit of the label decoded from the state, mean over texts
+    - label_logit_error (logits): standard error of label_logit over texts; null for one text
     - label_probability: probability of the label decoded from the state, mean over texts; null for
       regression
     - label_probability_error: standard error of label_probability over texts; null for one text and
       for regression
-    - top_label: share of texts for which the state predicts the label as the most likely one; null
-      for regression, multi-label classification and a single label
+    - top_label (share of texts): share of texts for which the state predicts the label as the most
+      likely one; null for regression, multi-label classification and a single label
     - sequences: number of texts over which the means are taken
     """
     return run("lens", locals())
@@ -1331,26 +1452,29 @@ def ablate(
       vision. Absent if the model has a single stack.
     - layer: layer index, from 0
     - head: query head index, from 0. Null for rows of a whole layer.
+    - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this column.
     - component: ablated component: the output of one head before the output projection (head), of
       all heads of a layer (attention), of its mixer (mixer), or of its MLP (mlp). A mixer, such as
       a state-space layer, is used in place of attention or in parallel with it.
     - ablation: ablation: replace the output of the component by its mean over the text (mean), by
       zeros (zero), or by its output on the next window or pair (resample)
-    - loss_increase: increase of the mean loss when the component is ablated
-    - loss_increase_error: standard error of loss_increase over windows or pairs. Null for a single
-      window or pair.
-    - kl: mean KL divergence of the ablated model's predictions from the original: KL(original ‖
-      ablated)
-    - top_token_changed: share of positions whose top-1 token changes when the component is ablated
-    - direct_effect: direct effect of the component on the logit of the correct token, relative to
-      the mean over the vocabulary. Null if the logits are not a sum of component outputs, for
-      encoders, and for models with mixers.
-    - direct_effect_error: standard error of direct_effect over windows or pairs. Null for a single
-      window or pair.
-    - loss: mean loss of the unmodified model
-    - predicted: number of predicted tokens over which losses are averaged
+    - loss_increase (nats): increase of the mean loss when the component is ablated
+    - loss_increase_error (nats): standard error of loss_increase over windows or pairs. Null for a
+      single window or pair.
+    - kl (nats): mean KL divergence of the ablated model's predictions from the original:
+      KL(original ‖ ablated)
+    - top_token_changed (share of positions): share of positions whose top-1 token changes when the
+      component is ablated
+    - direct_effect (logits): direct effect of the component on the logit of the correct token,
+      relative to the mean over the vocabulary. Null if the logits are not a sum of component
+      outputs, for encoders, and for models with mixers.
+    - direct_effect_error (logits): standard error of direct_effect over windows or pairs. Null for
+      a single window or pair.
+    - loss (nats): mean loss of the unmodified model
+    - predicted (tokens): number of predicted tokens over which losses are averaged
 
     Rows, with induction: effect of ablating one head on the induction score of a later head.
+    As above: model, stack, layer.
     - head: index of the ablated head, from 0
     - receiver_input: input of the receiver at the end of the ablated direct path: queries (q), keys
       (k) or values (v). Null if the head is ablated everywhere.
@@ -1359,40 +1483,49 @@ def ablate(
     - induction_before: induction score of the later head in the unmodified model: mean attention
       from a repeated token to the token after its first occurrence
     - induction: induction score of the later head when the earlier head is ablated
-    - write_change: relative change of the receiver's output before the output projection when the
-      path is ablated, ‖change‖ / ‖original output‖. Null if heads are ablated everywhere.
-    - loss_increase: increase of the mean loss on the second half of the tokens when the head is
-      ablated. Null if only a direct path is ablated.
-    - loss_increase_error: standard error of loss_increase over sequences. Null for one sequence,
-      and if only a direct path is ablated.
-    - loss: mean loss of the unmodified model on the second half of the tokens. Null if only direct
-      paths are ablated.
+    - write_change (share of the output norm): relative change of the receiver's output before the
+      output projection when the path is ablated, ‖change‖ / ‖original output‖. Null if heads are
+      ablated everywhere.
+    - loss_increase (nats): increase of the mean loss on the second half of the tokens when the head
+      is ablated. Null if only a direct path is ablated.
+    - loss_increase_error (nats): standard error of loss_increase over sequences. Null for one
+      sequence, and if only a direct path is ablated.
+    - loss (nats): mean loss of the unmodified model on the second half of the tokens. Null if only
+      direct paths are ablated.
 
     Rows, with prompts: effect of patching or ablating one component on the logit difference of
     prompts.
+    As above: model, stack, layer, scope, component.
+    - head: query head index, from 0. Null for rows of a whole layer.
     - ablation: ablation: replace the output of the component in the clean run by its output on the
       corrupted prompt (corrupted), its mean over the prompts (mean), or zeros (zero)
-    - denoising_effect: Share of the clean–corrupted gap in logit difference that is recovered by
-      patching this component's clean output into the corrupted run. Null without corrupted prompts,
-      or if the gap is not positive.
-    - denoising_effect_error: standard error of denoising_effect over prompts. Null for one prompt.
-    - noising_effect: Share of the clean–corrupted gap in logit difference that is lost by replacing
-      this component's output in the clean run. Without corrupted prompts: lost share of the clean
-      logit difference. Null if this gap or difference is not positive.
-    - noising_effect_error: standard error of noising_effect over prompts. Null for one prompt.
-    - logit_difference: mean over clean prompts of logit(correct) − logit(incorrect)
-    - corrupted_logit_difference: mean over corrupted prompts of logit(correct) − logit(incorrect).
-      Null without corrupted prompts.
+    - denoising_effect (share of the logit difference): Share of the clean–corrupted gap in logit
+      difference that is recovered by patching this component's clean output into the corrupted run.
+      Null without corrupted prompts, or if the gap is not positive.
+    - denoising_effect_error (share of the logit difference): standard error of denoising_effect
+      over prompts. Null for one prompt.
+    - noising_effect (share of the logit difference): Share of the clean–corrupted gap in logit
+      difference that is lost by replacing this component's output in the clean run. Without
+      corrupted prompts: lost share of the clean logit difference. Null if this gap or difference is
+      not positive.
+    - noising_effect_error (share of the logit difference): standard error of noising_effect over
+      prompts. Null for one prompt.
+    - logit_difference (logits): mean over clean prompts of logit(correct) − logit(incorrect)
+    - corrupted_logit_difference (logits): mean over corrupted prompts of logit(correct) −
+      logit(incorrect). Null without corrupted prompts.
     - prompts: number of prompts over which the means are taken
 
     Rows, with label: effect of ablating one component on the logit of a label.
+    As above: model, stack, layer, head, scope, component.
     - ablation: ablation: replace the output of the component by its mean over all texts (mean), or
       by zeros (zero)
-    - label_logit_change: change of the label's logit when the component is ablated, mean over texts
-    - label_logit_change_error: standard error of label_logit_change over texts. Null for one text.
-    - top_label_changed: share of texts whose most likely label changes. Null for regression, multi-
-      label classification and a single label.
-    - label_logit: logit of the label in the unmodified model, mean over texts
+    - label_logit_change (logits): change of the label's logit when the component is ablated, mean
+      over texts
+    - label_logit_change_error (logits): standard error of label_logit_change over texts. Null for
+      one text.
+    - top_label_changed (share of texts): share of texts whose most likely label changes. Null for
+      regression, multi-label classification and a single label.
+    - label_logit (logits): logit of the label in the unmodified model, mean over texts
     - sequences: number of texts over which the means are taken
     """
     return run("ablate", locals())
@@ -1481,7 +1614,8 @@ def directions(
     - matrix: matrix or circuit of the singular vector
     - direction: index of the direction, from 1 (largest singular value)
     - value: singular value, with norms folded in
-    - energy: share of the energy: squared singular value divided by the sum of all squares
+    - energy (share of the energy): share of the energy: squared singular value divided by the sum
+      of all squares
     - gap: relative gap: distance to the nearest other singular value, divided by this direction's
       singular value. Null if there is only one singular value.
     - singular_vector: singular vector: input or output vector of ov and weight matrices, query or
@@ -1493,17 +1627,24 @@ def directions(
     - named: true if coherence is above random_coherence
     - rarity: correlation of the token scores with token rarity. Null if no untrained tokens are
       known.
-    - text_correlation: Input directions: correlation, over distinct tokens of the text, between the
-      mean projection onto the direction and the token's score. Null for output directions, constant
-      values, and fewer than 10 distinct tokens.
+    - text_correlation (with text): Input directions: correlation, over distinct tokens of the text,
+      between the mean projection onto the direction and the token's score. Null for output
+      directions, constant values, and fewer than 10 distinct tokens.
     - tokens: top tokens of the direction, highest score first
-    - token_copying: copying score Σ Re μ / Σ |μ| over the eigenvalues μ of the head's token-to-
-      token circuit. At 1, the head raises the logits of attended tokens; at −1, it lowers them.
-      Null if the circuit is zero, or if tokens cannot describe its input or output.
-    - full_copying: copying score computed from all token embeddings and the bias of the preceding
-      norm (Elhage et al. 2021)
+      - token_id: token id
+      - text: text of the token. Null if the tokenizer does not know it.
+      - score: token score along the signed direction. Output vectors: change of the token's logit
+        per unit of output along the direction, at a final norm scale of 1. Other vectors:
+        projection of the token's normalized input.
+      - cosine: cosine similarity of the token's vector with the signed direction
+    - token_copying (with copying): copying score Σ Re μ / Σ |μ| over the eigenvalues μ of the
+      head's token-to-token circuit. At 1, the head raises the logits of attended tokens; at −1, it
+      lowers them. Null if the circuit is zero, or if tokens cannot describe its input or output.
+    - full_copying (with copying): copying score computed from all token embeddings and the bias of
+      the preceding norm (Elhage et al. 2021)
 
     Rows, with pairs: one of the strongest token pairs of a head.
+    As above: model, stack, layer, head, matrix.
     - input_token_id: token id of the attended token (ov) or the query token (qk)
     - input_text: text of the attended (ov) or query (qk) token. Null if the tokenizer does not know
       it.
@@ -1611,19 +1752,21 @@ def plan(
     - size: remaining size in the unit of the method, such as layers or neurons
     - parameters: number of parameters of the compressed model; low-rank: those of the factors are
       counted
-    - kv_cache_bytes_per_token: KV-cache bytes per token of the compressed model, at 16 bits
-    - flops_per_token: FLOPs per generated token at half the context length; with MLA, keys and
-      values of earlier tokens are recomputed from their latents
+    - kv_cache_bytes_per_token (bytes): KV-cache bytes per token of the compressed model, at 16 bits
+    - flops_per_token (FLOPs): FLOPs per generated token at half the context length; with MLA, keys
+      and values of earlier tokens are recomputed from their latents
     - relative_flops: FLOPs per token of the compressed model, divided by those of the original
       model
-    - mean_nll: mean negative log-likelihood of the compressed model on the evaluation text
+    - mean_nll (nats): mean negative log-likelihood of the compressed model on the evaluation text
     - perplexity: perplexity of the compressed model on the evaluation text
-    - loss_increase: increase in mean negative log-likelihood compared with the original model
+    - loss_increase (nats): increase in mean negative log-likelihood compared with the original
+      model
     - loadable: whether transformers loads the compressed model at its smaller size
     - target: option and value that select this plan for its method, such as "keep 0.75"
     - note: how transformers loads the model, or why it cannot; may be empty
 
     Rows, with target: one layer or matrix of a plan, or the whole model.
+    As above: model, method.
     - layer: layer, from 0; null: whole model
     - matrix: low-rank: matrix; null for other methods
     - parameters: parameters of the layer, matrix or model before compression
@@ -1634,19 +1777,20 @@ def plan(
     - rank: low-rank: planned rank; null if the matrix is not factored
     - break_even_rank: low-rank: largest rank at which the factors are smaller than the matrix
     - max_possible_rank: low-rank: maximum possible rank, min(rows, columns)
-    - sensitivity: low-rank: KL divergence from the original model if only this matrix is reduced to
-      half its break-even rank
-    - predicted_kl: low-rank: KL divergence predicted from the sensitivity at the planned rank
+    - sensitivity (nats): low-rank: KL divergence from the original model if only this matrix is
+      reduced to half its break-even rank
+    - predicted_kl (nats): low-rank: KL divergence predicted from the sensitivity at the planned
+      rank
     - block_influence: depth: 1 − mean cosine similarity of the layer's input and output
     - attention_influence: depth: 1 − mean cosine similarity of the residual stream before and after
       attention; null if attention and MLP run in parallel
     - mlp_influence: depth: 1 − mean cosine similarity of the residual stream before and after the
       MLP; null if attention and MLP run in parallel
-    - loss_increase: depth: loss increase if only this layer is removed
-    - attention_loss_increase: depth: loss increase if only this layer's attention output is zero;
-      null without attention
-    - mlp_loss_increase: depth: loss increase if only this layer's MLP output is zero; null without
-      an MLP
+    - loss_increase (nats): depth: loss increase if only this layer is removed
+    - attention_loss_increase (nats): depth: loss increase if only this layer's attention output is
+      zero; null without attention
+    - mlp_loss_increase (nats): depth: loss increase if only this layer's MLP output is zero; null
+      without an MLP
     - order: depth: removal order, from 1; 0 if the plan has no order; null if the layer is kept
     """
     return run("plan", locals())
@@ -1823,8 +1967,8 @@ def export(
     - parameters: Parameters of the analysis as JSON, as in the output of `export`. A null value
       means that the runs of the set differ in this parameter.
     - revision: analysis version; incremented when a release changes the results
-    - rows: number of rows that `export` prints for this model; null if this version of attnscope
-      does not know the analysis
+    - rows (rows): number of rows that `export` prints for this model; null if this version of
+      attnscope does not know the analysis
     - skipped: number of matrices and heads that were skipped
     - finished: time at which the last row was computed (ISO 8601, UTC)
     """
@@ -1906,6 +2050,128 @@ class ModelCommands:
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
+
+        Rows: ranks and norms of one matrix or head.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer index, from 0
+        - matrix: weight matrix or product: q, gate, qk, …
+        - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
+        - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this
+          column.
+        - expert: expert index, from 0. Absent if the matrix does not belong to an expert.
+        - experts: number of experts that this row summarizes. The row's values are medians over
+          these experts; for an even number, the lower of the two middle values. Absent from other
+          rows.
+        - shape_0, shape_1: rows and columns of the matrix in canonical orientation
+        - energy_rank_0.9, energy_rank_0.99, … (singular values): number of singular values needed
+          for the given share of the energy (sum of squared singular values)
+        - random_energy_rank_0.9, random_energy_rank_0.99, … (singular values): expected energy rank
+          of a Gaussian matrix of the same shape
+        - energy_at_rank_512, … (share of the energy; with rank): share of the energy (sum of
+          squares) in the given number of largest singular values; null for a zero matrix
+        - random_energy_at_rank_512, … (share of the energy; with rank): expected share of the
+          energy at the given rank for a Gaussian matrix of the same shape
+        - stable_rank: sum of squared singular values divided by the largest square
+        - effective_rank: exponential of the entropy of the singular values, normalized to sum 1
+          (Roy & Vetterli 2007)
+        - participation_ratio: squared sum of the squared singular values, divided by the sum of
+          their fourth powers: how many singular values share the energy
+        - numerical_rank (singular values): Number of singular values above eps × max(rows, columns)
+          × the largest singular value, as in numpy.linalg.matrix_rank. eps: machine epsilon of
+          float64 for float64 input, else of float32.
+        - max_possible_rank (singular values): maximum possible rank of a matrix or product of this
+          shape
+        - spectral_norm: largest singular value
+        - frobenius_norm: Frobenius norm: square root of the sum of squared entries
+        - nuclear_norm: sum of the singular values
+        - condition_number: Largest singular value divided by the smallest. Null if the smallest is
+          below 1e-6 times the largest. For float64 input: null if numerical_rank does not count the
+          smallest.
+        - singular_values (with values): All singular values in descending order. Errors are below
+          1e-6 of the largest value; for float64 input, below a small multiple of 2^-52 of the
+          largest value.
+        - cumulative_energy (share of the energy; with values): share of the energy (sum of squares)
+          in the first 1, 2, 3, … singular values
+        - random_singular_values (with values): expected singular values of a Gaussian matrix with
+          the same shape and Frobenius norm
+        - least_energy_rank_0.9, least_energy_rank_0.99, … (singular values): lowest energy rank of
+          the experts that the row summarizes
+        - lower_quartile_energy_rank_0.9, lower_quartile_energy_rank_0.99, … (singular values):
+          lower quartile of the energy ranks of the experts that the row summarizes
+        - upper_quartile_energy_rank_0.9, upper_quartile_energy_rank_0.99, … (singular values):
+          upper quartile of the energy ranks of the experts that the row summarizes
+        - most_energy_rank_0.9, most_energy_rank_0.99, … (singular values): highest energy rank of
+          the experts that the row summarizes
+        - latent_rms_…: RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the
+          matrix contains no latent projection.
+        - latent_rms_q: RMS used for the query latent. Absent if queries have no latent.
+        - latent_rms_kv: RMS used for the key/value latent. Absent if the matrix does not use it.
+
+        Rows, with tensor: ranks and norms of one tensor, selected by name.
+        As above: model, stack, layer, head, scope, shape_0, shape_1, energy_rank_0.9,
+        energy_rank_0.99, …, random_energy_rank_0.9, random_energy_rank_0.99, …, energy_at_rank_512,
+        …, random_energy_at_rank_512, …, stable_rank, effective_rank, participation_ratio,
+        numerical_rank, max_possible_rank, spectral_norm, frobenius_norm, nuclear_norm,
+        condition_number, singular_values, cumulative_energy, random_singular_values.
+        - matrix: name of the tensor; layer and head are null
+
+        Rows, with mla: share of the energy that multi-head latent attention (MLA) would keep in one
+        layer.
+        As above: model, stack, layer.
+        - query_…: energy of W_Q that an MLA query latent would keep; null if skipped
+        - query_max_possible_rank (singular values): maximum possible rank of a matrix or product of
+          this shape
+        - query_rank (singular values): latent rank of DeepSeek-V2 (1536 for queries, 512 for keys
+          and values), or of the model's own latent
+        - query_energy (share of the energy): share of the energy kept at the latent rank `rank`
+        - query_random_energy (share of the energy): expected share of the energy that a Gaussian
+          matrix keeps at the same rank
+        - query_share_rank (singular values): latent rank with DeepSeek-V2's ratio to the hidden
+          size: 0.3 for queries, 0.1 for keys and values
+        - query_share_energy (share of the energy): share of the energy kept at the latent rank
+          `share_rank`
+        - query_share_random_energy (share of the energy): expected share of the energy that a
+          Gaussian matrix keeps at the same rank
+        - query_energy_rank_0.9, query_energy_rank_0.99, … (singular values): number of singular
+          values needed for the given share of the energy
+        - query_random_energy_rank_0.9, … (singular values): expected energy rank of a Gaussian
+          matrix of the same shape
+        - kv_…: energy of stacked W_K and W_V that an MLA KV latent would keep; null if skipped
+        - kv_max_possible_rank (singular values): maximum possible rank of a matrix or product of
+          this shape
+        - kv_rank (singular values): latent rank of DeepSeek-V2 (1536 for queries, 512 for keys and
+          values), or of the model's own latent
+        - kv_energy (share of the energy): share of the energy kept at the latent rank `rank`
+        - kv_random_energy (share of the energy): expected share of the energy that a Gaussian
+          matrix keeps at the same rank
+        - kv_share_rank (singular values): latent rank with DeepSeek-V2's ratio to the hidden size:
+          0.3 for queries, 0.1 for keys and values
+        - kv_share_energy (share of the energy): share of the energy kept at the latent rank
+          `share_rank`
+        - kv_share_random_energy (share of the energy): expected share of the energy that a Gaussian
+          matrix keeps at the same rank
+        - kv_energy_rank_0.9, kv_energy_rank_0.99, … (singular values): number of singular values
+          needed for the given share of the energy
+        - kv_random_energy_rank_0.9, … (singular values): expected energy rank of a Gaussian matrix
+          of the same shape
+
+        Rows, with activations: ranks of one matrix, its inputs and its outputs on a text.
+        As above: model, stack, layer, shape_0, shape_1, max_possible_rank.
+        - matrix: weight matrix or product: q, gate, qk, …
+        - energy_rank_0.9, energy_rank_0.99, … (directions): number of singular values of the matrix
+          needed for the given share of its energy (sum of squares)
+        - random_energy_rank_0.9, random_energy_rank_0.99, … (directions): expected energy rank of a
+          Gaussian matrix of the same shape
+        - activation_energy_rank_0.9, activation_energy_rank_0.99, … (directions): number of
+          directions (uncentered PCA) needed for the given share of the mean squared output of the
+          matrix on the text
+        - input_energy_rank_0.9, input_energy_rank_0.99, … (directions): number of directions
+          (uncentered PCA) needed for the given share of the mean squared input of the matrix on the
+          text
+        - input_top_share (share of the energy): share of the mean squared input of the matrix along
+          its leading direction (uncentered PCA); null if all inputs are zero
         """
         return run("spectrum", locals())
 
@@ -1946,6 +2212,39 @@ class ModelCommands:
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
+
+        Rows: distribution of the values of one matrix or head.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer index, from 0
+        - matrix: weight matrix or product: q, gate, qk, …
+        - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
+        - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this
+          column.
+        - expert: expert index, from 0. Absent if the matrix does not belong to an expert.
+        - experts: number of experts that this row summarizes. The row's values are medians over
+          these experts; for an even number, the lower of the two middle values. Absent from other
+          rows.
+        - count (values): number of values
+        - mean: mean of the values
+        - std: population standard deviation of the values
+        - min: smallest value
+        - max: largest value
+        - skewness: third standardized moment of the values; null if all values are equal
+        - excess_kurtosis: fourth standardized moment of the values minus 3 (0 for a Gaussian); null
+          if all values are equal
+        - quantiles_0.01, quantiles_0.05, quantiles_0.25, quantiles_0.5, quantiles_0.75,
+          quantiles_0.95, quantiles_0.99: quantiles of the values: the value below which the given
+          fraction of all values lies
+        - histogram_… (with histogram): histogram of the values
+        - histogram_edges (with histogram): bin edges in ascending order; there is one more edge
+          than bins
+        - histogram_counts (values; with histogram): number of values per bin; the last bin includes
+          both edges
+        - histogram_density (share of values per unit of width; with histogram): counts divided by
+          the bin width and by the sum of all counts
+        - histogram_outside (values; with histogram): number of values outside all bins
         """
         return run("weights", locals())
 
@@ -1991,6 +2290,44 @@ class ModelCommands:
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
+
+        Rows: distribution of the cosines between weight vectors of one projection.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer index, from 0
+        - matrix: weight matrix or product: q, gate, qk, …
+        - expert: expert index, from 0. Absent if the matrix does not belong to an expert.
+        - experts: number of experts that this row summarizes. The row's values are medians over
+          these experts; for an even number, the lower of the two middle values. Absent from other
+          rows.
+        - scope: pairs of rows that are compared: within one head, across two heads, or all
+        - pairs: number of pairs of weight vectors
+        - zero_vectors: number of zero vectors, which are excluded from the pairs
+        - mean: mean cosine over all pairs; null if there are no pairs
+        - std: population standard deviation of the cosines; null if there are no pairs
+        - histogram_… (with histogram): histogram of the values
+        - histogram_edges (with histogram): bin edges in ascending order; there is one more edge
+          than bins
+        - histogram_counts (values; with histogram): number of values per bin; the last bin includes
+          both edges
+        - histogram_density (share of values per unit of width; with histogram): counts divided by
+          the bin width and by the sum of all counts
+        - histogram_outside (values; with histogram): number of values outside all bins
+
+        Rows, with overlap: overlap between the subspaces that heads of one projection read or
+        write.
+        As above: model, stack, layer, matrix.
+        - overlap: mean squared cosine of the principal angles between the row spaces of each pair
+          of heads; null if the matrix of either head is zero
+        - ranks: dimension of each head's row space
+
+        Rows, with head_matrix: cosines between one weight vector of a head and all weight vectors
+        of that head.
+        As above: model, stack, layer, matrix.
+        - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
+        - row: row index of the matrix, from 0
+        - values: entries of the row. Null where an entry is not finite.
         """
         return run("similarity", locals())
 
@@ -2056,6 +2393,46 @@ class ModelCommands:
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
+
+        Rows: joint rank and similarity of the experts of one layer, or of the rows of its router.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer index, from 0
+        - matrix: weight matrix or product: q, gate, qk, …
+        - experts: number of compared experts
+        - shape_0, shape_1: rows and columns of all compared experts, stacked
+        - energy_rank_0.9, energy_rank_0.99, … (singular values): energy rank of all compared
+          experts, stacked
+        - random_energy_rank_0.9, random_energy_rank_0.99, … (singular values): expected energy rank
+          of a Gaussian matrix with the shape of the stacked experts
+        - single_energy_rank_0.9, single_energy_rank_0.99, … (singular values): median energy rank
+          of a single expert; null for a router
+        - mean_similarity: Mean similarity over all pairs. Experts: cosine between the Gram matrices
+          (WᵀW) of their weights. Router: cosine between its rows.
+        - least_similarity: lowest similarity of any two experts
+        - most_similarity: highest similarity of any two experts
+        - random_similarity: expected similarity of two independent Gaussian matrices
+
+        Rows, with source: routing statistics of one layer on a text.
+        As above: model, stack, layer.
+        - experts: number of routed experts in the layer
+        - experts_per_token: number of routed experts per token
+        - tokens (tokens): number of routed tokens
+        - ties (tokens): Number of tokens for which an expert that was not selected had the same
+          score as a selected expert. Among equal scores, the lower index is selected.
+        - load (share of selections): share of all selections that went to each expert
+        - effective_experts (experts): exponential of the entropy of the load: effective number of
+          experts in use
+        - largest_load (share of selections): load of the most frequently selected expert
+        - router_entropy (nats): entropy of the softmax over all router logits, mean over tokens
+        - mean_weights: mean routing weight of each token's top expert, second expert, and so on
+        - top_pair: pair of experts that is selected together for the most tokens; null if each
+          token selects one expert
+        - top_pair_lift: co-activation of the top pair, divided by its expected value if both
+          experts were selected independently; null if each token selects one expert
+        - coactivation (share of the tokens): share of tokens that selected both experts of each
+          pair; on the diagonal, the share that selected the expert
         """
         return run("experts", locals())
 
@@ -2092,6 +2469,43 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - progress: show a progress line (default: on a terminal and in a notebook)
+
+        Rows: change of one matrix or head between a base and a fine-tuned model.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer index, from 0
+        - matrix: weight matrix or product: q, gate, qk, …
+        - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
+        - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this
+          column.
+        - shape_0, shape_1: number of rows and columns of the matrix in canonical orientation
+        - relative_change: Frobenius norm of the change divided by the Frobenius norm of the base
+          matrix. Null if the base matrix is zero.
+        - change_norm: Frobenius norm of the change
+        - weight_norm: Frobenius norm of the base matrix
+        - energy_rank_0.9, energy_rank_0.99, … (singular values): energy rank of the change: number
+          of singular values needed for this share of its energy
+        - random_energy_rank_0.9, random_energy_rank_0.99, … (singular values): expected energy rank
+          of a random Gaussian matrix of the same shape
+        - weight_energy_rank_0.9, weight_energy_rank_0.99, … (singular values): energy rank of the
+          base matrix
+        - max_possible_rank (singular values): maximum possible rank of a matrix or product of this
+          shape
+        - output_space_…: overlap of the output spaces (leading left singular vectors) of the change
+          and the base matrix, both at the first threshold. Null for heads, and if nothing changed.
+        - output_space_overlap: subspace overlap: mean squared cosine of the principal angles. 1 if
+          the smaller space lies inside the other.
+        - output_space_random_overlap: expected subspace overlap with a random space of the same
+          dimension
+        - output_space_angle (degrees): smallest principal angle of the two spaces
+        - input_space_…: overlap of the input spaces (leading right singular vectors) of the change
+          and the base matrix, both at the first threshold. Null for heads, and if nothing changed.
+        - input_space_overlap: subspace overlap: mean squared cosine of the principal angles. 1 if
+          the smaller space lies inside the other.
+        - input_space_random_overlap: expected subspace overlap with a random space of the same
+          dimension
+        - input_space_angle (degrees): smallest principal angle of the two spaces
         """
         return run("diff", paired(locals()))
 
@@ -2112,6 +2526,17 @@ class ModelCommands:
         - expert: MoE layers: select the gate, up or down matrix of this expert
         - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
           text or vision
+
+        Rows: one row of a matrix in canonical orientation.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer index, from 0
+        - matrix: weight matrix or product: q, gate, qk, …
+        - head: head index, from 0; a key/value head for k, v and kv. Null for the whole matrix.
+        - expert: expert index, from 0. Absent if the matrix does not belong to an expert.
+        - row: row index of the matrix, from 0
+        - values: entries of the row. Null where an entry is not finite.
         """
         return run("matrix", locals())
 
@@ -2184,6 +2609,63 @@ class ModelCommands:
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
+
+        Rows: measures of one circuit of a layer or head, from the weights.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer index, from 0
+        - circuit: circuit: qk (W_Qᵀ W_K, determines attention scores) or ov (W_O W_V, determines
+          the head output)
+        - head: query head index, from 0. Null for the sum over heads.
+        - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this
+          column.
+        - energy_rank_0.9, energy_rank_0.99, … (singular values): energy rank of the circuit: number
+          of singular values needed for this share of the energy
+        - factor_rank_…: energy ranks of the two factors of the circuit: q and k for qk, o and v for
+          ov
+        - factor_rank_0.9_q, … (singular values): energy rank of W_Q (qk circuit)
+        - factor_rank_0.9_k, … (singular values): energy rank of W_K (qk circuit)
+        - factor_rank_0.9_o, … (singular values): energy rank of W_O (ov circuit)
+        - factor_rank_0.9_v, … (singular values): energy rank of W_V (ov circuit)
+        - head_space_rank_0.9, … (singular values): energy rank of the product in reverse order, in
+          head space: W_K W_Qᵀ or W_V W_O. Null if the circuit is not square.
+        - rank_drop_0.9, … (singular values): rank drop of the product: energy rank of W_K (or W_V)
+          minus the energy rank of the circuit. May be negative.
+        - head_space_rank_drop_0.9, … (singular values): rank drop in head space: energy rank of W_Q
+          (or W_O) minus head_space_rank. May be negative. Null if the circuit is not square.
+        - identity_cosine: cosine similarity of the circuit with the identity, -1 to 1
+        - identity_cosine_bound: upper bound of the magnitude of identity_cosine, given the maximum
+          possible rank
+        - identity_distance: Frobenius distance to the nearest multiple of the identity, divided by
+          the circuit's norm
+        - identity_scale: factor of the nearest multiple of the identity
+        - identity_residual: Frobenius distance to the identity, divided by the norm of the identity
+        - symmetry: symmetry of the circuit, from 1 (symmetric) to -1 (antisymmetric)
+        - positive_fraction: share of the positive eigenvalues in the sum of eigenvalue magnitudes
+          of the symmetric part, 0 to 1
+        - copying_score: copying score: sum of the real parts of the eigenvalues divided by the sum
+          of their magnitudes, -1 to 1
+        - frobenius_norm: Frobenius norm: square root of the sum of squared entries
+        - max_possible_rank (singular values): maximum possible rank of a matrix or product of this
+          shape
+        - latent_rms_…: RMS of the MLA latents, used as the divisor in their RMSNorms. Absent if the
+          matrix contains no latent projection.
+        - latent_rms_q: RMS used for the query latent. Absent if queries have no latent.
+        - latent_rms_kv: RMS used for the key/value latent. Absent if the matrix does not use it.
+
+        Rows, with composition: composition score of one pair of heads, from the weights.
+        As above: model, stack.
+        - kind: type of composition: Q-, K- or V-composition (into the queries, keys or values of
+          the later head)
+        - layer: layer of the earlier head (the sender), from 0
+        - head: index of the earlier head (the sender), from 0
+        - receiver_layer: layer of the later head (the receiver), from 0
+        - receiver_head: index of the later head (the receiver), from 0
+        - score: composition score: Frobenius norm of the product of both circuits divided by the
+          product of their norms, 0 to 1. Null if a circuit is zero.
+        - excess: composition score minus the expected score of random heads. Null if the score is
+          null.
         """
         return run("circuits", locals())
 
@@ -2277,6 +2759,135 @@ class ModelCommands:
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
+
+        Rows: measures of the attention maps of one head or layer on the input.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer index, from 0
+        - head: query head index, from 0. Null for rows of a whole layer.
+        - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this
+          column.
+        - sequences (sequences): number of sequences, or of windows of images, over which the means
+          are taken
+        - energy_rank (singular values): head: energy rank of its attention map: number of singular
+          values that hold the share `energy` of the squared Frobenius norm
+        - energy_rank_error (singular values): head: standard error over sequences; the field name
+          without _error names the mean. Null for one sequence.
+        - energy_columns (columns): head: smallest number of columns (keys) that hold the share
+          `energy` of all squared attention weights
+        - energy_columns_error (columns): head: standard error over sequences; the field name
+          without _error names the mean. Null for one sequence.
+        - top_columns: head: indices, from 0, of the columns (keys) that are among the largest
+          columns in the most sequences
+        - first_column_share: head: share of the sum of squared attention weights that lies in the
+          largest column (key)
+        - first_column_share_error: head: standard error over sequences; the field name without
+          _error names the mean. Null for one sequence.
+        - entropy (nats): head: attention entropy per query, mean over queries
+        - entropy_error (nats): head: standard error over sequences; the field name without _error
+          names the mean. Null for one sequence.
+        - sink_mass: head: mean attention to the first key
+        - sink_mass_error: head: standard error over sequences; the field name without _error names
+          the mean. Null for one sequence.
+        - uniform_sink_mass: head: sink_mass under uniform attention
+        - previous_token: head: mean attention to the previous token. Null for texts of one token.
+        - previous_token_error: head: standard error over sequences; the field name without _error
+          names the mean. Null for one sequence.
+        - uniform_previous_token: head: previous_token under uniform attention. Null for texts of
+          one token.
+        - current_token: head: mean attention to the current token (the query's own position)
+        - current_token_error: head: standard error over sequences; the field name without _error
+          names the mean. Null for one sequence.
+        - mean_distance (tokens): head: mean distance from query to key, weighted by attention
+        - mean_distance_error (tokens): head: standard error over sequences; the field name without
+          _error names the mean. Null for one sequence.
+        - learned_sink_mass: head: attention mass on the learned sink, or on the padding of a window
+          of an image, mean over queries. 0 without either.
+        - learned_sink_mass_error: head: standard error over sequences; the field name without
+          _error names the mean. Null for one sequence.
+        - patch_distance (patches): head, image inputs: mean distance from a patch to the attended
+          patches, weighted by attention
+        - patch_distance_error (patches): head: standard error over sequences; the field name
+          without _error names the mean. Null for one sequence.
+        - uniform_patch_distance: head, image inputs: patch_distance under uniform attention
+        - diagonality: head, cross-attention: how close its attention is to the diagonal from the
+          first to the last token of source and target. 1 if all attention is on the diagonal. Null
+          for a source of one token.
+        - diagonality_error: head: standard error over sequences; the field name without _error
+          names the mean. Null for one sequence.
+        - uniform_diagonality: head, cross-attention: diagonality under uniform attention. Null for
+          a source of one token.
+        - monotonicity: head, cross-attention: share of pairs of target tokens whose mean attended
+          source positions are in the same order as the target tokens. Null if source or target has
+          one token.
+        - monotonicity_error: head: standard error over sequences; the field name without _error
+          names the mean. Null for one sequence.
+        - uniform_monotonicity: head, cross-attention: monotonicity under uniform attention: 0.5
+        - a_to_b: head, pairs of texts: mean attention from a token of text A to all tokens of text
+          B; special tokens belong to neither text
+        - a_to_b_error: head: standard error over sequences; the field name without _error names the
+          mean. Null for one sequence.
+        - uniform_a_to_b: head, pairs of texts: a_to_b under uniform attention
+        - b_to_a: head, pairs of texts: mean attention from a token of text B to all tokens of text
+          A; special tokens belong to neither text
+        - b_to_a_error: head: standard error over sequences; the field name without _error names the
+          mean. Null for one sequence.
+        - uniform_b_to_a: head, pairs of texts: b_to_a under uniform attention
+        - attended_token_effect (logits): head: direct effect of the head on the attended token's
+          logit, relative to the mean over the text's tokens, averaged over queries. Null if the
+          logits are not a sum of component outputs, or if the last layer is not run.
+        - attended_token_effect_error (logits): head: standard error over sequences; the field name
+          without _error names the mean. Null for one sequence.
+        - output_ratio (share of the residual stream norm): head: norm of the head output divided by
+          the norm of the residual stream before the layer, mean over tokens. Null for user maps.
+        - output_ratio_error (share of the residual stream norm): head: standard error over
+          sequences; the field name without _error names the mean. Null for one sequence.
+        - max_rank (singular values): layer: largest energy_rank of any of its heads
+        - mean_max_rank (singular values): layer: largest energy rank of its heads in each sequence,
+          mean over sequences
+        - mean_max_rank_error (singular values): layer: standard error over sequences; the field
+          name without _error names the mean. Null for one sequence.
+        - mean_energy_columns (columns): layer: mean of energy_columns over heads and sequences
+        - mean_energy_columns_error (columns): layer: standard error over sequences; the field name
+          without _error names the mean. Null for one sequence.
+        - uniform_energy_columns: layer: energy_columns under uniform attention
+        - collapsed: layer: true if mean_max_rank and mean_energy_columns are both below 2. Null if
+          `energy` is not 0.9 or there are fewer than 16 keys.
+        - max_activation: layer: largest absolute activation of the residual stream after the layer.
+          Null for cross-attention and user maps.
+        - activation_ratio: layer: max_activation divided by the median absolute activation of its
+          sequence. Null if the median is 0, for cross-attention and for user maps.
+        - activation_dimension: layer: dimension of the residual stream with the largest absolute
+          activation, from 0. Null for cross-attention and user maps.
+        - activation_position: layer: position with the largest absolute activation, from 0. Null
+          for cross-attention and user maps.
+        - outlier_count: layer: number of dimensions of the attention input whose magnitude is at
+          least 6 at 6% or more of the positions. Null for cross-attention and user maps.
+        - outlier_dimensions: layer: outlier dimensions of the attention input, most frequent first,
+          at most 16. Null for cross-attention and user maps.
+
+        Rows, with induction: induction and duplicate-token scores of one head.
+        As above: model, stack, layer.
+        - head: query head index, from 0
+        - induction: induction score: mean attention from a repeated token to the token after its
+          first occurrence
+        - induction_error: head: standard error over sequences; the field name without _error names
+          the mean. Null for one sequence.
+        - uniform_induction: induction score under uniform attention
+        - duplicate_token: duplicate-token score: mean attention from a repeated token to its first
+          occurrence
+        - duplicate_token_error: head: standard error over sequences; the field name without _error
+          names the mean. Null for one sequence.
+        - uniform_duplicate_token: duplicate-token score under uniform attention
+
+        Rows, with heatmap: one row of the attention map of a head: the attention of one query.
+        As above: model, stack, layer, head.
+        - query: position of the query in the sequence, from 0
+        - token: token id at the query position. Null for images and audio.
+        - text: text of the token at the query position. Null without a tokenizer.
+        - weights: attention of the query to each key; sums to 1 minus the mass on a learned sink.
+          For cross-attention, keys are source positions.
         """
         return run("attention", locals())
 
@@ -2359,6 +2970,73 @@ class ModelCommands:
           results (default: half of free memory)
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
+
+        Rows: one of the most likely tokens at a position.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - sequence: index of the text, from 0; absent for a single text
+        - position (tokens): predicted position: after the prompt, or at a mask
+        - rank: rank by probability; 1: most likely
+        - token_id: token id
+        - text: token as readable text; null without a tokenizer, or if the tokenizer does not
+          contain the id
+        - logit: logit of the token
+        - probability: probability of the token: softmax over the logits of all tokens
+
+        Rows, with input: one of the most likely labels of an image, or one of the texts compared
+        with it.
+        As above: model, stack, rank.
+        - label_id: label id; for texts, the index of the text, from 0
+        - text: name of the label, or the text; null if the config has no label names
+        - logit: logit of the label or text
+        - probability: softmax over the logits of all labels or texts; SigLIP: sigmoid of the logit
+          of each text
+
+        Rows, with labels: one of the most likely labels of a text or token, or one of the most
+        likely answers.
+        As above: model, stack, sequence.
+        - position: position of the labeled token, or of the first token of the answer, from 0;
+          absent for labels of a whole text
+        - last_position: question answering: position of the last token of the answer, from 0
+        - rank: rank by logit; 1: most likely
+        - label_id: label id; null for answers
+        - text: name of the label; question answering: the answer. Null for answers without a
+          tokenizer.
+        - logit: logit of the label; question answering: sum of the logits of the first and the last
+          token
+        - probability: softmax over the labels, or sigmoid for multi-label classification and for a
+          single label; question answering: product of the softmaxes of first and last token. Null
+          for regression.
+
+        Rows, with perplexity: loss of one window of a text.
+        As above: model, stack.
+        - window: index of the window, from 0
+        - example (with lines): line of the window, from 0, counted among the lines that are run
+        - first (tokens): position of the first token of the window in its text or line, from 0
+        - length (tokens): number of tokens in the window
+        - predicted (tokens): number of scored tokens: new tokens of the window that have a
+          preceding token
+        - mean_nll (nats): mean negative log-likelihood of the scored tokens of the window; null if
+          there are none
+
+        Rows, with attribution: direct effect of one component on a logit.
+        As above: model, stack.
+        - layer: layer of the component, from 0; null if it belongs to no layer
+        - head: query head, from 0; null if the component is not a head
+        - component: component: token embedding, position embedding, head, bias of W_O, MLP, or bias
+          of the final norm
+        - direct_effect (logits): direct effect on the logit, mean over positions; the effects of
+          all components sum to the logit
+        - direct_effect_error (logits; with prompts): standard error of direct_effect over prompts;
+          null for one prompt
+        - corrupted_direct_effect (logits; with prompts): direct effect on corrupted prompts; null
+          without corrupted prompts
+        - share (share of the logit difference; with prompts): Share of the logit difference that
+          this component adds directly, minus its effect on corrupted prompts if given. Null if that
+          difference is not positive.
+        - share_error (share of the logit difference; with prompts): standard error of share over
+          prompts; null for one prompt
         """
         return run("predict", locals())
 
@@ -2435,6 +3113,72 @@ class ModelCommands:
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
+
+        Rows: quality of the predictions decoded from one residual-stream state over a text.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer of the residual-stream state, from 0
+        - state: point in the residual stream. resid_pre: before the layer. resid_mid: after its
+          attention. resid_mid_cross: after its cross-attention. resid_post: after the last layer.
+        - positions (tokens): number of positions over which entropy, kl and agreement are averaged
+        - predicted (tokens): number of positions with a target token: the next token, or the masked
+          one
+        - loss (nats): mean negative log-probability of the text's token
+        - entropy (nats): mean entropy of the predicted distribution
+        - kl (nats): mean KL divergence KL(model's final prediction ‖ prediction decoded from the
+          state)
+        - mean_reciprocal_rank: mean reciprocal rank of the text's token; 1: always the top-1 token
+        - median_rank (tokens): median rank of the text's token
+        - top1 (share of positions): share of positions whose top-1 token is the text's token
+        - agreement (share of positions): share of positions whose top-1 token is also the top-1
+          token of the model's final prediction
+
+        Rows, with grid: prediction decoded from one residual-stream state at one token of a text.
+        As above: model, stack, layer, state.
+        - position (tokens): position of the token in the text, from 0
+        - token_id: id of the token at this position
+        - text: text of the token at this position; null if no tokenizer can decode it
+        - top_token: id of the top-1 token decoded from the state
+        - top_text: text of the top-1 token; null if no tokenizer can decode it
+        - probability: probability of the top-1 token
+        - rank (tokens): rank of the model's final top-1 token in the distribution decoded from the
+          state; 1 if it is the top-1 token there too
+        - entropy (nats): entropy of the distribution decoded from the state
+        - kl (nats): KL divergence KL(model's final prediction ‖ prediction decoded from the state)
+        - top_tokens (with top): most likely tokens, in descending order
+          - token_id: id of the token
+          - text: text of the token; null if no tokenizer can decode it
+          - logit: logit of the token
+          - probability: probability of the token: softmax over the vocabulary
+
+        Rows, with prompts: how strongly one residual-stream state prefers the correct answers.
+        As above: model, stack, layer, state.
+        - logit_difference (logits): mean over clean prompts of logit(correct) − logit(incorrect)
+        - logit_difference_error (logits): standard error of the mean clean logit difference; null
+          for one prompt
+        - corrupted_logit_difference (logits): mean over corrupted prompts of logit(correct) −
+          logit(incorrect). Null without corrupted prompts.
+        - share (share of the preference): Clean minus corrupted logit difference, divided by its
+          value at the final state. Without corrupted prompts: the same ratio for the clean logit
+          difference alone. Null if the final value is not positive.
+        - share_error (share of the preference): standard error of `share` over prompts; null for
+          one prompt
+        - preference_accuracy (share of prompts): share of clean prompts whose correct answer scores
+          above the incorrect one
+        - prompts: number of prompts over which the means are taken
+
+        Rows, with label: the label that one residual-stream state predicts.
+        As above: model, stack, layer, state.
+        - label_logit (logits): logit of the label decoded from the state, mean over texts
+        - label_logit_error (logits): standard error of label_logit over texts; null for one text
+        - label_probability: probability of the label decoded from the state, mean over texts; null
+          for regression
+        - label_probability_error: standard error of label_probability over texts; null for one text
+          and for regression
+        - top_label (share of texts): share of texts for which the state predicts the label as the
+          most likely one; null for regression, multi-label classification and a single label
+        - sequences: number of texts over which the means are taken
         """
         return run("lens", locals())
 
@@ -2520,6 +3264,90 @@ class ModelCommands:
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
+
+        Rows: effect of ablating one component on the loss of a text.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer index, from 0
+        - head: query head index, from 0. Null for rows of a whole layer.
+        - scope: what the row describes: head, matrix or layer. CSV and JSON do not have this
+          column.
+        - component: ablated component: the output of one head before the output projection (head),
+          of all heads of a layer (attention), of its mixer (mixer), or of its MLP (mlp). A mixer,
+          such as a state-space layer, is used in place of attention or in parallel with it.
+        - ablation: ablation: replace the output of the component by its mean over the text (mean),
+          by zeros (zero), or by its output on the next window or pair (resample)
+        - loss_increase (nats): increase of the mean loss when the component is ablated
+        - loss_increase_error (nats): standard error of loss_increase over windows or pairs. Null
+          for a single window or pair.
+        - kl (nats): mean KL divergence of the ablated model's predictions from the original:
+          KL(original ‖ ablated)
+        - top_token_changed (share of positions): share of positions whose top-1 token changes when
+          the component is ablated
+        - direct_effect (logits): direct effect of the component on the logit of the correct token,
+          relative to the mean over the vocabulary. Null if the logits are not a sum of component
+          outputs, for encoders, and for models with mixers.
+        - direct_effect_error (logits): standard error of direct_effect over windows or pairs. Null
+          for a single window or pair.
+        - loss (nats): mean loss of the unmodified model
+        - predicted (tokens): number of predicted tokens over which losses are averaged
+
+        Rows, with induction: effect of ablating one head on the induction score of a later head.
+        As above: model, stack, layer.
+        - head: index of the ablated head, from 0
+        - receiver_input: input of the receiver at the end of the ablated direct path: queries (q),
+          keys (k) or values (v). Null if the head is ablated everywhere.
+        - receiver_layer: layer of the later head (the receiver). Null if there is no later head.
+        - receiver_head: index of the later head (the receiver), from 0. Null if there is no later
+          head.
+        - induction_before: induction score of the later head in the unmodified model: mean
+          attention from a repeated token to the token after its first occurrence
+        - induction: induction score of the later head when the earlier head is ablated
+        - write_change (share of the output norm): relative change of the receiver's output before
+          the output projection when the path is ablated, ‖change‖ / ‖original output‖. Null if
+          heads are ablated everywhere.
+        - loss_increase (nats): increase of the mean loss on the second half of the tokens when the
+          head is ablated. Null if only a direct path is ablated.
+        - loss_increase_error (nats): standard error of loss_increase over sequences. Null for one
+          sequence, and if only a direct path is ablated.
+        - loss (nats): mean loss of the unmodified model on the second half of the tokens. Null if
+          only direct paths are ablated.
+
+        Rows, with prompts: effect of patching or ablating one component on the logit difference of
+        prompts.
+        As above: model, stack, layer, scope, component.
+        - head: query head index, from 0. Null for rows of a whole layer.
+        - ablation: ablation: replace the output of the component in the clean run by its output on
+          the corrupted prompt (corrupted), its mean over the prompts (mean), or zeros (zero)
+        - denoising_effect (share of the logit difference): Share of the clean–corrupted gap in
+          logit difference that is recovered by patching this component's clean output into the
+          corrupted run. Null without corrupted prompts, or if the gap is not positive.
+        - denoising_effect_error (share of the logit difference): standard error of denoising_effect
+          over prompts. Null for one prompt.
+        - noising_effect (share of the logit difference): Share of the clean–corrupted gap in logit
+          difference that is lost by replacing this component's output in the clean run. Without
+          corrupted prompts: lost share of the clean logit difference. Null if this gap or
+          difference is not positive.
+        - noising_effect_error (share of the logit difference): standard error of noising_effect
+          over prompts. Null for one prompt.
+        - logit_difference (logits): mean over clean prompts of logit(correct) − logit(incorrect)
+        - corrupted_logit_difference (logits): mean over corrupted prompts of logit(correct) −
+          logit(incorrect). Null without corrupted prompts.
+        - prompts: number of prompts over which the means are taken
+
+        Rows, with label: effect of ablating one component on the logit of a label.
+        As above: model, stack, layer, head, scope, component.
+        - ablation: ablation: replace the output of the component by its mean over all texts (mean),
+          or by zeros (zero)
+        - label_logit_change (logits): change of the label's logit when the component is ablated,
+          mean over texts
+        - label_logit_change_error (logits): standard error of label_logit_change over texts. Null
+          for one text.
+        - top_label_changed (share of texts): share of texts whose most likely label changes. Null
+          for regression, multi-label classification and a single label.
+        - label_logit (logits): logit of the label in the unmodified model, mean over texts
+        - sequences: number of texts over which the means are taken
         """
         return run("ablate", locals())
 
@@ -2589,6 +3417,58 @@ class ModelCommands:
           results (default: half of free memory)
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
+
+        Rows: top tokens of one singular vector, for one sign.
+        - model: model name, as in models
+        - stack: stack of the model: encoder, decoder, cross (the decoder's cross-attention), text
+          or vision. Absent if the model has a single stack.
+        - layer: layer index, from 0
+        - head: query head index, from 0. Null for matrices that are not per head.
+        - matrix: matrix or circuit of the singular vector
+        - direction: index of the direction, from 1 (largest singular value)
+        - value: singular value, with norms folded in
+        - energy (share of the energy): share of the energy: squared singular value divided by the
+          sum of all squares
+        - gap: relative gap: distance to the nearest other singular value, divided by this
+          direction's singular value. Null if there is only one singular value.
+        - singular_vector: singular vector: input or output vector of ov and weight matrices, query
+          or key vector of qk
+        - sign: sign of the singular vector; an input vector pairs with the output vector of the
+          same sign
+        - coherence: mean pairwise cosine similarity of the (un)embedding vectors of the top ten
+          tokens
+        - random_coherence: 99% quantile of the coherence of random directions
+        - named: true if coherence is above random_coherence
+        - rarity: correlation of the token scores with token rarity. Null if no untrained tokens are
+          known.
+        - text_correlation (with text): Input directions: correlation, over distinct tokens of the
+          text, between the mean projection onto the direction and the token's score. Null for
+          output directions, constant values, and fewer than 10 distinct tokens.
+        - tokens: top tokens of the direction, highest score first
+          - token_id: token id
+          - text: text of the token. Null if the tokenizer does not know it.
+          - score: token score along the signed direction. Output vectors: change of the token's
+            logit per unit of output along the direction, at a final norm scale of 1. Other vectors:
+            projection of the token's normalized input.
+          - cosine: cosine similarity of the token's vector with the signed direction
+        - token_copying (with copying): copying score Σ Re μ / Σ |μ| over the eigenvalues μ of the
+          head's token-to-token circuit. At 1, the head raises the logits of attended tokens; at −1,
+          it lowers them. Null if the circuit is zero, or if tokens cannot describe its input or
+          output.
+        - full_copying (with copying): copying score computed from all token embeddings and the bias
+          of the preceding norm (Elhage et al. 2021)
+
+        Rows, with pairs: one of the strongest token pairs of a head.
+        As above: model, stack, layer, head, matrix.
+        - input_token_id: token id of the attended token (ov) or the query token (qk)
+        - input_text: text of the attended (ov) or query (qk) token. Null if the tokenizer does not
+          know it.
+        - output_token_id: token id of the token whose logit rises (ov) or the key token (qk)
+        - output_text: text of the written (ov) or key (qk) token. Null if the tokenizer does not
+          know it.
+        - score: score of the pair, with the mean over tokens subtracted for both tokens. ov: logit
+          that attention to the attended token adds to the written token, at a final norm scale of
+          1. qk: attention score, not divided by √d.
         """
         return run("directions", locals())
 
@@ -2671,6 +3551,56 @@ class ModelCommands:
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
           and uses `threads` threads (default: 1)
+
+        Rows: measured results of one compression method at one size.
+        - model: model name, as in models
+        - method: compression method
+        - description: what the method keeps, such as "6 → 5 (without 2)"
+        - size: remaining size in the unit of the method, such as layers or neurons
+        - parameters: number of parameters of the compressed model; low-rank: those of the factors
+          are counted
+        - kv_cache_bytes_per_token (bytes): KV-cache bytes per token of the compressed model, at 16
+          bits
+        - flops_per_token (FLOPs): FLOPs per generated token at half the context length; with MLA,
+          keys and values of earlier tokens are recomputed from their latents
+        - relative_flops: FLOPs per token of the compressed model, divided by those of the original
+          model
+        - mean_nll (nats): mean negative log-likelihood of the compressed model on the evaluation
+          text
+        - perplexity: perplexity of the compressed model on the evaluation text
+        - loss_increase (nats): increase in mean negative log-likelihood compared with the original
+          model
+        - loadable: whether transformers loads the compressed model at its smaller size
+        - target: option and value that select this plan for its method, such as "keep 0.75"
+        - note: how transformers loads the model, or why it cannot; may be empty
+
+        Rows, with target: one layer or matrix of a plan, or the whole model.
+        As above: model, method.
+        - layer: layer, from 0; null: whole model
+        - matrix: low-rank: matrix; null for other methods
+        - parameters: parameters of the layer, matrix or model before compression
+        - parameters_after: number of parameters that remain after compression; low-rank: those of
+          the factors are counted
+        - kept: indices of the kept neurons, heads, experts or rotary pairs; null for methods
+          without such a list
+        - rank: low-rank: planned rank; null if the matrix is not factored
+        - break_even_rank: low-rank: largest rank at which the factors are smaller than the matrix
+        - max_possible_rank: low-rank: maximum possible rank, min(rows, columns)
+        - sensitivity (nats): low-rank: KL divergence from the original model if only this matrix is
+          reduced to half its break-even rank
+        - predicted_kl (nats): low-rank: KL divergence predicted from the sensitivity at the planned
+          rank
+        - block_influence: depth: 1 − mean cosine similarity of the layer's input and output
+        - attention_influence: depth: 1 − mean cosine similarity of the residual stream before and
+          after attention; null if attention and MLP run in parallel
+        - mlp_influence: depth: 1 − mean cosine similarity of the residual stream before and after
+          the MLP; null if attention and MLP run in parallel
+        - loss_increase (nats): depth: loss increase if only this layer is removed
+        - attention_loss_increase (nats): depth: loss increase if only this layer's attention output
+          is zero; null without attention
+        - mlp_loss_increase (nats): depth: loss increase if only this layer's MLP output is zero;
+          null without an MLP
+        - order: depth: removal order, from 1; 0 if the plan has no order; null if the layer is kept
         """
         return run("plan", locals())
 
@@ -2715,6 +3645,13 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - progress: show a progress line (default: on a terminal and in a notebook)
+
+        Rows: one tensor of the original or compressed model.
+        - model: model name, as in models
+        - tensor: tensor name in the files
+        - shape_before: shape in the original model; null for a new tensor
+        - shape_after: shape in the compressed model; null for a removed tensor
+        - change: how the tensor changed
         """
         return run("shrink", locals())
 

@@ -103,14 +103,6 @@ class FieldColumns {
 constexpr std::array<std::string_view, 6> kMixed = {"spectrum",  "weights", "circuits",
                                                     "attention", "ablate",  "diff"};
 
-/// Whether rows of this kind may be of heads and of whole matrices or layers.
-bool mixes_scopes(const RowKind& kind) {
-  return std::find(kMixed.begin(), kMixed.end(), kind.command) != kMixed.end() &&
-         std::any_of(kind.place.begin(), kind.place.end(), [](const Field& field) {
-           return field.name == "head" && field.nulls != Nulls::none;
-         });
-}
-
 Value scope_of(const Record& row) {
   const auto has = [&](const char* name) { return !is_null(row.find(name)); };
   if (has("head")) return "head";
@@ -127,6 +119,13 @@ Column scope_column(const std::vector<Record>& rows) {
 }
 
 }  // namespace
+
+bool mixes_scopes(const RowKind& kind) {
+  return std::find(kMixed.begin(), kMixed.end(), kind.command) != kMixed.end() &&
+         std::any_of(kind.place.begin(), kind.place.end(), [](const Field& field) {
+           return field.name == "head" && field.nulls != Nulls::none;
+         });
+}
 
 const RowKind* kind_of(const Report& report) {
   try {

@@ -32,6 +32,9 @@ struct Column {
 /// Returns the kind of the report's rows; null if no command has such rows.
 const RowKind* kind_of(const Report& report);
 
+/// Whether rows of this kind may be of heads and of whole matrices or layers.
+bool mixes_scopes(const RowKind& kind);
+
 /// Returns every field of the rows, in the order of the CSV columns. A record becomes several
 /// columns (energy_rank_0.9), and so does a shape (shape_0). Other arrays and lists become lists.
 /// A column has its declared type, also if all its values are null or if all numbers are integers.

@@ -11,6 +11,7 @@
 #include "attnscope/features/framework/command.h"
 #include "attnscope/rows/field.h"
 #include "python/src/bindings.h"
+#include "python/src/columns.h"
 
 namespace attnscope::python {
 namespace {
@@ -20,6 +21,11 @@ constexpr std::array kTypeNames = {"flag",  "integer", "bytes", "choice",   "sev
                                    "roles", "layers",  "head",  "receiver", "shares",  "ranks",
                                    "bins",  "range",   "text",  "texts",    "file",    "models"};
 static_assert(kTypeNames.size() == static_cast<std::size_t>(ParameterType::models) + 1);
+
+/// In the order of FieldForm.
+constexpr std::array kFormNames = {"single",       "list",    "matrix",
+                                   "by_threshold", "by_rank", "by_fraction"};
+static_assert(kFormNames.size() == static_cast<std::size_t>(FieldForm::by_fraction) + 1);
 
 std::string bare(std::string_view text) {
   return spell_parameters(text, [](std::string_view name) { return std::string(name); });
@@ -44,16 +50,27 @@ nb::list parameters_list(const Command& command) {
   return out;
 }
 
+nb::dict field_dict(const Field& field) {
+  nb::dict out;
+  out["name"] = std::string(field.name);
+  out["heading"] = std::string(field.heading);
+  out["meaning"] = std::string(field.meaning);
+  out["unit"] = std::string(field.unit);
+  out["with"] = std::string(field.with);
+  out["optional"] = field.optional;
+  out["form"] = kFormNames[static_cast<std::size_t>(field.form)];
+  out["keys"] = std::vector<std::string>(field.columns.begin(), field.columns.end());
+  nb::list inner;
+  for (const Field& part : field.fields) inner.append(field_dict(part));
+  out["fields"] = inner;
+  return out;
+}
+
 nb::list fields_list(const RowKind& kind) {
   nb::list out;
   for (const Field* field : fields_of_rows(kind)) {
-    nb::dict entry;
+    nb::dict entry = field_dict(*field);
     entry["is_place"] = out.size() < kind.place.size();
-    entry["name"] = std::string(field->name);
-    entry["heading"] = std::string(field->heading);
-    entry["meaning"] = std::string(field->meaning);
-    entry["unit"] = std::string(field->unit);
-    entry["with"] = std::string(field->with);
     out.append(entry);
   }
   return out;
@@ -69,6 +86,7 @@ nb::list kinds_list(const Command& command) {
     entry["option"] = std::string(kind.option);
     entry["meaning"] = std::string(kind.meaning);
     entry["fields"] = fields_list(kind);
+    entry["has_scope"] = mixes_scopes(kind);
     out.append(entry);
   }
   return out;

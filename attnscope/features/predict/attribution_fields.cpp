@@ -67,8 +67,8 @@ RowKind attribution_rows() {
                       "direct effect on corrupted prompts; null without corrupted prompts"),
            of_prompts(
                "share", "share of the logit difference",
-               "share of the logit difference that this component adds directly, minus its effect "
-               "on corrupted prompts if given; null if that difference is not positive"),
+               "Share of the logit difference that this component adds directly, minus its effect "
+               "on corrupted prompts if given. Null if that difference is not positive."),
            of_prompts("share_error", "share of the logit difference",
                       "standard error of share over prompts; null for one prompt")},
       .models = model_facts(),
