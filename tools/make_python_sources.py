@@ -82,11 +82,11 @@ IN_MEMORY = {"pixel_values": "; or an array", "features": "; or an array", "imag
 # Keywords that functions take in addition to a command's parameters: for live modules and maps.
 LIVE = {
     "attention": {
-        "models": ("models", "Models | Any", "None", "models, as for every command; or a live PyTorch "
-                   "module of any architecture that returns attention maps. Maps are accepted, too: the "
+        "models": ("models", "Models | Any", "None", "models, as for every command; or a live module "
+                   "of PyTorch, transformers, timm, TransformerLens or nnsight. Maps are accepted, too: the "
                    "output of a transformers model, or its attentions"),
-        "inputs": ("inputs", "Any", "None", "for a live module: its input: a dict or a tensor, "
-                   "or a list of these"),
+        "inputs": ("inputs", "Any", "None", "for a live module: its input: a dict, a tensor, "
+                   "a text, or a list of these. A tuple is the arguments of one call"),
         "maps": ("maps", "Path | bool | Iterable[Any] | None", "None", "also write the maps "
                  "to this .safetensors file; or, without models: pairs of a layer number or name and "
                  "its maps (..., H, T, S)"),

@@ -857,10 +857,11 @@ def attention(
 ) -> Table:
     """Measure attention maps: rank, entropy, attended positions.
 
-    - models: models, as for every command; or a live PyTorch module of any architecture that
-      returns attention maps. Maps are accepted, too: the output of a transformers model, or its
+    - models: models, as for every command; or a live module of PyTorch, transformers, timm,
+      TransformerLens or nnsight. Maps are accepted, too: the output of a transformers model, or its
       attentions
-    - inputs: for a live module: its input: a dict or a tensor, or a list of these
+    - inputs: for a live module: its input: a dict, a tensor, a text, or a list of these. A tuple is
+      the arguments of one call
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision

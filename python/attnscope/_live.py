@@ -1,6 +1,5 @@
 """Attention statistics of a live module: hooks collect its attention maps while it runs."""
 
-import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -9,11 +8,13 @@ from typing import Any
 from attnscope import _describe
 from attnscope._arrays import is_array
 from attnscope._errors import UsageError, UsageTypeError, error_of
+from attnscope._interception import Interception, Weights
 from attnscope._user_maps import measure_maps
 from attnscope._memory import name_of_live
 from attnscope._meter import Meter, as_numpy, hash_of
 from attnscope._padding import Padding
-from attnscope._stacks import Layers, is_cross
+from attnscope._modules import batches_of, call, eager, is_module, module_in, not_eager, tensors_of, tokenized
+from attnscope._stacks import Layers
 from attnscope._table import Table
 from attnscope._values import text_of
 
@@ -23,10 +24,8 @@ OF_LIVE = ("energy", "exclude_first_token", "layers", "threads", "memory", "stor
 OWN = ("models", "inputs", "maps", "mask", "sinks", "name")
 """Keywords that only live modules and maps take."""
 
-
-def is_module(value: Any) -> bool:
-    """Return whether the value is callable and has named submodules for hooks."""
-    return callable(value) and hasattr(value, "named_modules")
+PATTERN = ".hook_pattern"
+"""End of the names of modules that TransformerLens passes attention weights through."""
 
 
 def gives_maps(models: Any, maps: Any) -> bool:
@@ -62,6 +61,8 @@ def positional_maps(models: Any, maps: Any) -> tuple[Any, Any]:
 
 def attention_of(given: dict[str, Any]) -> Table:
     """Compute rows from a live module or from maps. `given`: keywords of the command."""
+    if is_module(given["models"]) and given["inputs"] is None and given["text"] is not None:
+        given = {**given, "inputs": given["text"], "text": None}
     arguments = []
     for name, parameter in _describe.parameters("attention").items():
         text = None if name in OWN else text_of(parameter, given.get(name))
@@ -74,7 +75,9 @@ def attention_of(given: dict[str, Any]) -> Table:
         for name in ("maps", "mask"):
             if given[name] is not None:
                 raise UsageTypeError(f"{name}: not supported with a live module, which provides it itself")
-        return _of_module(given["models"], given["inputs"], given["sinks"], given["name"], arguments)
+        inputs = tokenized(given["models"], given["tokenizer"], given["inputs"])
+        module = module_in(given["models"])
+        return _of_module(module, inputs, given["sinks"], given["name"], arguments)
     if given["inputs"] is not None:
         raise UsageTypeError("inputs: only supported with a live module")
     if given["layers"] is not None:
@@ -87,41 +90,6 @@ def refuse_live(**given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise UsageTypeError(f"{name}: only supported with a live module or maps")
-
-
-def _batches(inputs: Any) -> list[Any]:
-    if inputs is None:
-        raise UsageTypeError("inputs: missing: pass the arguments of the module's forward call")
-    batches = [inputs] if isinstance(inputs, Mapping) or is_array(inputs) else list(inputs)
-    for batch in batches:
-        if not isinstance(batch, Mapping) and not is_array(batch):
-            kind = type(batch).__name__
-            raise UsageTypeError(f"inputs: expected a dict, a tensor or a list of these, not {kind}")
-    if not batches:
-        raise UsageError("inputs: empty list")
-    return batches
-
-
-def _tensors_of(batch: Any) -> dict[str, Any]:
-    named = batch if isinstance(batch, Mapping) else {"": batch}
-    return {name: value for name, value in named.items() if is_array(value) and value.ndim > 0}
-
-
-def _check_eager(module: Any) -> None:
-    """Raise if no module of a transformers model uses eager attention, which returns maps."""
-    kinds = set()
-    for part in (module, *(part for _, part in module.named_modules())):
-        kinds.add(getattr(getattr(part, "config", None), "_attn_implementation", None))
-    kinds.discard(None)
-    if not kinds or "eager" in kinds:
-        return
-    problem = f"{type(module).__name__} computes attention with {' and '.join(sorted(map(str, kinds)))}"
-    hint = 'call model.set_attn_implementation("eager"), or pass attn_implementation="eager" to from_pretrained'
-    raise error_of(
-        "unsupported",
-        f"{problem}, which returns no maps ({hint})",
-        {"problem": f"{problem}, which returns no maps", "hint": hint},
-    )
 
 
 def _members(output: Any) -> list[Any]:
@@ -157,6 +125,11 @@ def _without(output: Any, place: int) -> Any:
     return output
 
 
+def _is_pattern(name: str, output: Any) -> bool:
+    """Return whether a module is TransformerLens' hook point of the attention weights."""
+    return name.endswith(PATTERN) and is_array(output) and output.ndim == 4
+
+
 def _set_training(parts: list[Any]) -> None:
     for part in parts:
         part.training = True
@@ -173,11 +146,12 @@ class Watch:
         self._sinks = sinks
         self._padding = Padding({}, self._layers.has_encoder)
         self._gave: set[str] = set()
+        self.calls = Interception(module, self._computed)
 
     def start(self, batch: Any) -> None:
         self._layers.start()
         self._gave = set()
-        self._padding = Padding(_tensors_of(batch), self._layers.has_encoder)
+        self._padding = Padding(tensors_of(batch), self._layers.has_encoder)
 
     @property
     def padding(self) -> Padding:
@@ -185,30 +159,46 @@ class Watch:
 
     def hook(self, name: str) -> Any:
         def look(part: Any, args: Any, kwargs: Any, output: Any) -> Any:
+            call = self.calls.leave(name)
             # A module that contains an attention module returns the same maps again.
-            if any(gave.startswith(name + ".") for gave in self._gave) or name == "":
+            if call.given or any(gave.startswith(name + ".") for gave in self._gave):
                 return None
-            place = _maps_in(output)
-            if place is None:
+            if _is_pattern(name, output):
+                self._gave.add(name)
+                self.calls.give(Weights(output, output.shape[2] != output.shape[3], False, {}))
                 return None
-            self._gave.add(name)
-            self._take(name, part, kwargs, _members(output)[place])
-            # Replace the maps in the output, so that the model does not keep them in memory.
-            ours = type(part).__module__.startswith("transformers.")
-            return _without(output, place) if ours else None
+            place = _maps_in(output) if name else None
+            if place is not None:
+                self._gave.add(name)
+                self._take(name, part, kwargs, _members(output)[place])
+                # Replace the maps in the output, so that the model does not keep them in memory.
+                ours = type(part).__module__.startswith("transformers.")
+                return _without(output, place) if ours else None
+            weights = call.of_softmax()
+            if weights is not None:
+                self._computed(name, part, weights)
+            return None
 
         return look
 
-    def _take(self, name: str, part: Any, kwargs: Mapping[str, Any], maps: Any) -> None:
+    def _computed(self, name: str, part: Any, weights: Weights) -> None:
+        self._gave.add(name)
+        self._take(name, part, weights.masks, weights.maps, weights.cross, weights.sinks)
+
+    def _take(
+        self, name: str, part: Any, kwargs: Mapping[str, Any], maps: Any, cross: bool = False,
+        with_sinks: bool = False,
+    ) -> None:
         across = kwargs.get("key_value_states") is not None or maps.shape[2] != maps.shape[3]
-        cross = is_cross(name) or across
+        cross = cross or across or self._layers.is_cross(name)
         stack = self._layers.stack_of(name, cross)
         layer = self._layers.number_of(name, stack)
         queries, keys = self._padding.kept(stack.name, cross, maps.shape, kwargs)
         sinks = self._sinks
         if sinks is None:
-            sinks = any("sink" in one for one, _ in part.named_parameters(recurse=False))
-        self._meter.put(stack, layer, name, maps, cross, sinks, queries, keys)
+            named = any("sink" in one for one, _ in part.named_parameters(recurse=False))
+            sinks = with_sinks or named
+        self._meter.put(stack, layer, name or type(part).__name__, maps, cross, sinks, queries, keys)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -216,35 +206,25 @@ class Watch:
         trained = [part for _, part in self._module.named_modules() if getattr(part, "training", False)]
         with ExitStack() as stack:
             for name, part in self._module.named_modules():
-                handle = part.register_forward_hook(self.hook(name), prepend=True, with_kwargs=True)
+                # The last hook of a pattern sees what other hooks have changed.
+                first = not name.endswith(PATTERN)
+                handle = part.register_forward_hook(self.hook(name), prepend=first, with_kwargs=True)
                 stack.callback(handle.remove)
+                stack.callback(part.register_forward_pre_hook(self._enter(name), prepend=True).remove)
             if trained:
                 self._module.eval()
                 stack.callback(_set_training, trained)
             torch = sys.modules.get("torch")
             if torch is not None:
                 stack.enter_context(torch.no_grad())
+            stack.enter_context(self.calls.watching())
             yield
 
+    def _enter(self, name: str) -> Any:
+        def enter(part: Any, args: Any) -> None:
+            self.calls.enter(name, part)
 
-def _call(module: Any, batch: Any) -> None:
-    device = getattr(next(iter(module.parameters()), None), "device", None)
-
-    def there(value: Any) -> Any:
-        return value.to(device) if device is not None and hasattr(value, "to") else value
-
-    if not isinstance(batch, Mapping):
-        module(there(batch))
-        return
-    named = {name: there(value) for name, value in batch.items()}
-    named.pop("output_attentions", None)
-    named.setdefault("use_cache", False)
-    accepted = inspect.signature(module.forward).parameters
-    if "use_cache" not in accepted and "use_cache" not in batch:
-        del named["use_cache"]
-    if "output_attentions" in accepted:
-        named["output_attentions"] = True
-    module(**named)
+        return enter
 
 
 def _facts_of(module: Any, name: str | None) -> dict[str, Any]:
@@ -261,29 +241,38 @@ def _facts_of(module: Any, name: str | None) -> dict[str, Any]:
 def _of_module(
     module: Any, inputs: Any, sinks: bool | None, name: str | None, arguments: list[tuple[str, str]]
 ) -> Table:
-    batches = _batches(inputs)
-    _check_eager(module)
-    tensors = [array for batch in batches for array in _tensors_of(batch).values()]
+    batches = batches_of(module, inputs)
+    tensors = [array for batch in batches for array in tensors_of(batch).values()]
     if not tensors:
         raise UsageTypeError("inputs: contain no tensors")
     meter = Meter(
         arguments,
         "inputs",
         _facts_of(module, name),
-        sum(int(next(iter(_tensors_of(batch).values())).shape[0]) for batch in batches),
+        sum(int(next(iter(tensors_of(batch).values())).shape[0]) for batch in batches),
         hash_of(as_numpy(array) for array in tensors),
     )
     watch = Watch(module, meter, sinks)
-    with watch.watching():
+    with eager(module), watch.watching():
+        left = not_eager(module)
         for batch in batches:
             watch.start(batch)
-            _call(module, batch)
+            call(module, batch)
             meter.notes += [note for note in watch.padding.notes() if note not in meter.notes]
+    meter.notes += watch.calls.notes
     if not meter.has_maps:
-        raise error_of(
-            "unsupported",
-            f"{type(module).__name__} returned no attention maps: one of its submodules must return "
-            "its output and maps (N, H, T, S)",
-            {"problem": f"{type(module).__name__} returned no attention maps"},
-        )
+        raise _no_maps(module, left)
     return meter.table()
+
+
+def _no_maps(module: Any, kinds: list[str]) -> Exception:
+    kind = type(module).__name__
+    problem = f"{kind} returned no attention maps"
+    hint = (
+        "one of its submodules must return its output and maps (N, H, T, S), or call PyTorch's "
+        "scaled_dot_product_attention"
+    )
+    if kinds:
+        problem = f"{kind} computes attention with {' and '.join(kinds)}, which returns no maps"
+        hint = 'call model.set_attn_implementation("eager"), or pass attn_implementation="eager" to from_pretrained'
+    return error_of("unsupported", f"{problem} ({hint})", {"problem": problem, "hint": hint})

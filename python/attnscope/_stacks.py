@@ -45,18 +45,23 @@ def is_cross(module: str) -> bool:
     return _CROSS.search(module) is not None
 
 
+def looks_like_attention(name: str, module: Any) -> bool:
+    """Return whether the module's class or name is one of attention."""
+    last = name.rpartition(".")[2]
+    is_attention = _ATTENTION.search(type(module).__name__) or _NAMED_ATTENTION.fullmatch(last)
+    return is_attention is not None
+
+
 def _are_attention(modules: list[tuple[str, Any]]) -> list[str]:
     """Return the names of modules that look like attention; of nested ones, only the innermost."""
-    names = [
-        name
-        for name, module in modules
-        if name
-        and (
-            _ATTENTION.search(type(module).__name__)
-            or _NAMED_ATTENTION.fullmatch(name.rpartition(".")[2])
-        )
-    ]
+    names = [name for name, module in modules if name and looks_like_attention(name, module)]
     return [name for name in names if not any(other.startswith(name + ".") for other in names)]
+
+
+def _is_second(name: str, names: list[str]) -> bool:
+    """Return whether the module is the cross-attention of PyTorch's TransformerDecoderLayer."""
+    layer, _, last = name.rpartition(".")
+    return last == "multihead_attn" and f"{layer}.self_attn" in names
 
 
 def _word_of(part: str) -> str:
@@ -104,12 +109,12 @@ class Layers:
                 self._lengths[place.layers] = max(length, place.number + 1)
         self._layers = layers if len(lists) == 1 else None
         self.has_encoder = {"encoder", "decoder"} <= set(self._names.values())
-        self._has_cross = any(is_cross(name) for name in attention)
+        self._cross = {name for name in attention if is_cross(name) or _is_second(name, attention)}
         self._given: dict[str, dict[int, str]] = {}  # per stack: the module of each layer
         self._numbers: dict[str, int | None] = {}
         for names in lists.values():
             for kind in (False, True):
-                alike = [name for name in names if is_cross(name) is kind]
+                alike = [name for name in names if self.is_cross(name) is kind]
                 numbers: list[int | None] = [place_of(name).number for name in alike]
                 if len(set(numbers)) < len(numbers):
                     numbers = list(range(len(alike)))
@@ -119,12 +124,16 @@ class Layers:
         """Reset the numbering before the next forward pass."""
         self._given = {}
 
+    def is_cross(self, module: str) -> bool:
+        """Return whether the module's name marks it as cross-attention."""
+        return module in self._cross or is_cross(module)
+
     def stack_of(self, module: str, cross: bool) -> Stack:
         layers = place_of(module).layers
         name = "" if layers is None else self._names.get(layers, "")
         if cross:
             name = "cross"
-        elif self._has_cross and not name:
+        elif self._cross and not name:
             name = "decoder"
         length = None if layers is None else self._lengths.get(layers)
         if self._layers is not None:

@@ -32,12 +32,15 @@ class Module:
     def __init__(self, **parts: "Module | Sequence[Module]") -> None:
         self.parts = parts
         self.hooks: list[Callable[..., Any]] = []
+        self.before: list[Callable[..., Any]] = []
         self.training = False
 
     def forward(self, **inputs: Any) -> Any:
         raise NotImplementedError
 
     def __call__(self, **inputs: Any) -> Any:
+        for hook in list(self.before):
+            hook(self, ())
         output = self.forward(**inputs)
         for hook in list(self.hooks):
             changed = hook(self, (), inputs, output)
@@ -48,6 +51,11 @@ class Module:
         assert prepend and with_kwargs
         self.hooks.insert(0, hook)
         return Handle(self.hooks, hook)
+
+    def register_forward_pre_hook(self, hook: Any, prepend: bool) -> Handle:
+        assert prepend
+        self.before.append(hook)
+        return Handle(self.before, hook)
 
     def named_modules(self, name: str = "") -> Iterator[tuple[str, "Module"]]:
         yield name, self

@@ -254,7 +254,7 @@ def test_module_without_maps() -> None:
     class Config:
         _attn_implementation = "sdpa"
 
-    fast = Layer(attentions(1, 1, 1, 3, 3)[0])
+    fast = Silent()
     fast.config = Config()  # type: ignore[attr-defined]
     with pytest.raises(asc.UnsupportedError, match=r'with sdpa.*set_attn_implementation\("eager"\)'):
         asc.attention(fast, {"tokens": np.zeros((1, 3), int)})

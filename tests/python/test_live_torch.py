@@ -17,6 +17,10 @@ FORWARD = pathlib.Path(__file__).resolve().parent.parent / "data/forward"
 KNOWN = ["gpt2", "gemma2", "gpt_oss", "bert", "modernbert", "albert", "bloom", "deepseek_v2", "lfm2"]
 
 
+OF_WEIGHTS = {"attended_token_effect", "output_ratio"}
+"""Fields that need the model's weights or activations, which maps do not have."""
+
+
 def numbers(table: asc.Table, name: str) -> Any:
     return np.array([np.nan if row.get(name) is None else row[name] for row in table], dtype=float)
 
@@ -31,6 +35,8 @@ def agree(live: asc.Table, known: list[asc.Table]) -> None:
     names = [name for name in known[0].columns if f"{name}_error" in known[0].columns]
     names += [name for name in known[0].columns if name.startswith("uniform_")]
     for name in names:
+        if name in OF_WEIGHTS:
+            continue
         ours = np.mean([numbers(table, name) for table in known], axis=0)
         assert np.allclose(numbers(live, name), ours, rtol=0, atol=2e-5, equal_nan=True), name
 
@@ -141,12 +147,6 @@ def test_half_precision() -> None:
         wide = rounded.double()
         entropy = -(wide * wide.log().nan_to_num(0, 0, 0)).sum(-1).mean(-1)[0]
         assert np.allclose(given["entropy"][:2], entropy, atol=1e-9)
-
-
-def test_sdpa_error_has_a_hint() -> None:
-    module = transformers.AutoModel.from_pretrained(FORWARD / "gpt2", attn_implementation="sdpa")
-    with pytest.raises(asc.UnsupportedError, match="set_attn_implementation"):
-        asc.attention(module, torch.tensor(tokens(1, 4)))
 
 
 def test_output_and_modules_in_the_place_of_models() -> None:
