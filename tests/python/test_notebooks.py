@@ -232,6 +232,17 @@ def test_attention_maps(gpt2: str) -> None:
     np.testing.assert_array_equal(asc.attention_rank(maps), ranks)
 
 
+def test_training_collapse() -> None:
+    for name in ("torch", "transformers", "accelerate"):
+        pytest.importorskip(name, reason=f"{name} is not installed")
+    shown = run("training_collapse.md")
+    healthy, collapsed = json.loads(next(
+        data["text/plain"] for line, data in shown.items() if line.startswith("[log[-2]")
+    ))
+    assert healthy < 2 and collapsed > 3
+    assert sum(map(is_chart, shown.values())) == 1
+
+
 @pytest.mark.parametrize("page", sorted(PAGES.glob("*.md")), ids=lambda page: page.name)
 def test_images_and_pages_exist(page: pathlib.Path) -> None:
     for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
