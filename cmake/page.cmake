@@ -9,7 +9,7 @@ if(ATTNSCOPE_PAGE)
                         "-DATTNSCOPE_PAGE=OFF")
   endif()
   file(GLOB_RECURSE page_sources CONFIGURE_DEPENDS ${web}/src/*)
-  set(page_files ${web}/dist/report.html ${web}/dist/charts.js)
+  set(page_files ${web}/dist/report.html ${web}/dist/heads.html ${web}/dist/charts.js ${web}/dist/charts.ttf)
   set(packages ${web}/node_modules/.package-lock.json)
   add_custom_command(OUTPUT ${packages}
     COMMAND ${ATTNSCOPE_NPM} ci --loglevel=error --no-audit --no-fund
@@ -19,8 +19,8 @@ if(ATTNSCOPE_PAGE)
     VERBATIM)
   add_custom_command(OUTPUT ${page_files}
     COMMAND ${ATTNSCOPE_NPM} run --silent build
-    DEPENDS ${packages} ${page_sources} ${web}/index.html ${web}/inline_page.ts
-      ${web}/vite.config.ts ${web}/vite.charts.config.ts ${web}/tsconfig.json
+    DEPENDS ${packages} ${page_sources} ${web}/index.html ${web}/heads.html ${web}/inline_page.ts
+      ${web}/vite.config.ts ${web}/vite.heads.config.ts ${web}/vite.charts.config.ts ${web}/tsconfig.json
     WORKING_DIRECTORY ${web}
     COMMENT "Building the page"
     VERBATIM)

@@ -1,7 +1,9 @@
 // Replaces the Rust crate in a build without it. No tokenizer can be loaded, so no other tokenizer
-// function is ever called, and no script runs.
+// function is ever called, no script runs, and no
+// chart is drawn as PNG.
 #include "attnscope/base/rust_bytes.h"
 #include "attnscope/inputs/text/rust_tokenizers.h"
+#include "attnscope/page/rust_picture.h"
 #include "attnscope/page/rust_script.h"
 
 int tokc_load(const uint8_t*, size_t, tokc_tokenizer**, rust_bytes*) { return tokc_absent; }
@@ -27,6 +29,10 @@ int script_present() { return 0; }
 int script_call(script_bytes, script_bytes, script_bytes, const script_bytes*, size_t,
                 const script_limits*, rust_bytes*) {
   return script_absent;
+}
+
+int picture_draw(const uint8_t*, size_t, const uint8_t*, size_t, float, rust_bytes*) {
+  return picture_failed;
 }
 
 void rust_free(rust_bytes) {}

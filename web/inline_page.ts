@@ -3,8 +3,8 @@ import type { Plugin } from "vite";
 
 const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Puts the one script and the one sheet into the page and their hashes into its policy. */
-export function inline_page(): Plugin {
+/** Puts the one script and the one sheet into the page and their hashes into its policy. `name`: of the written file. */
+export function inline_page(name: string): Plugin {
   return {
     name: "inline-page",
     enforce: "post",
@@ -27,7 +27,7 @@ export function inline_page(): Plugin {
         .replace("</body>", () => `<script type="module">${code}</script>\n</body>`)
         .replace("@@script@@", hash(code))
         .replace("@@style@@", hash(css));
-      page.fileName = "report.html";
+      page.fileName = name;
       delete bundle[script.fileName];
       delete bundle[sheet.fileName];
     },

@@ -3,7 +3,7 @@ import { inline_page } from "./inline_page";
 
 export default defineConfig({
   base: "./",
-  plugins: [inline_page()],
+  plugins: [inline_page("report.html")],
   build: {
     target: "es2022",
     assetsInlineLimit: 200_000, // the font: it becomes a data: address in the sheet

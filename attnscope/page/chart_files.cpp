@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 #include "attnscope/base/error.h"
+#include "attnscope/page/encoding.h"
+#include "attnscope/page/rust_picture.h"
 #include "attnscope/page/script.h"
 
 namespace attnscope {
@@ -34,6 +36,7 @@ std::vector<ChartFile> parsed(std::string_view answer) {
       throw std::runtime_error("duplicate chart name '" + name + "'");
     }
     charts.push_back({.name = name,
+                      .title = chart.at("title").get<std::string>(),
                       .vega_lite = chart.at("vega_lite").dump(2) + "\n",
                       .svg = chart.at("svg").get<std::string>()});
   }
@@ -65,6 +68,30 @@ std::vector<ChartFile> chart_files(std::string_view script, const ReportFile& fi
   } catch (const Json::exception& error) {
     throw std::runtime_error(std::string("invalid charts: ") + error.what());
   }
+}
+
+std::string image_svg(std::string_view script, std::string_view description,
+                      std::span<const float> values, const std::stop_token& stop) {
+  const std::string planes = byte_planes(values);
+  const std::string_view buffers[] = {planes};
+  return call_script(script, "attnscope_image", description, buffers, stop);
+}
+
+std::string chart_png(std::string_view svg, std::string_view font, double scale) {
+  const auto bytes_of = [](std::string_view text) {
+    return reinterpret_cast<const std::uint8_t*>(text.data());
+  };
+  rust_bytes bytes{nullptr, 0};
+  const int status = picture_draw(bytes_of(svg), svg.size(), bytes_of(font), font.size(),
+                                  static_cast<float>(scale), &bytes);
+  const std::string answer =
+      bytes.size == 0 ? "" : std::string(reinterpret_cast<const char*>(bytes.data), bytes.size);
+  rust_free(bytes);
+  if (status == picture_ok) return answer;
+  if (status == picture_too_large) {
+    throw Error(ErrorKind::usage, {.parameter = "scale", .problem = answer});
+  }
+  throw std::runtime_error("cannot draw the chart as PNG: " + answer);
 }
 
 }  // namespace attnscope

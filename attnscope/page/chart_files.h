@@ -2,6 +2,7 @@
 // data, and an SVG. They are drawn by the page's own functions from web/.
 #pragma once
 
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -12,7 +13,8 @@
 namespace attnscope {
 
 struct ChartFile {
-  std::string name;       // file name without extension: letters, digits, '-' and '_'
+  std::string name;  // file name without extension: letters, digits, '-' and '_'
+  std::string title;
   std::string vega_lite;  // JSON that ends with a line feed
   std::string svg;
 };
@@ -25,5 +27,15 @@ void check_draws_charts(std::string_view script);
 /// script's answer is malformed.
 std::vector<ChartFile> chart_files(std::string_view script, const ReportFile& file, double seconds,
                                    const std::stop_token& stop);
+
+/// Returns one matrix as SVG. `description`: JSON, see exported_image() in web/. `values`: rows in
+/// order. Throws the same errors.
+std::string image_svg(std::string_view script, std::string_view description,
+                      std::span<const float> values, const std::stop_token& stop);
+
+/// Draws the SVG of a chart as PNG. `font`: charts_font(). `scale`: pixels per unit of the SVG.
+/// Throws Error(usage) if it would have too many pixels, and std::runtime_error for an SVG that is
+/// not a chart's.
+std::string chart_png(std::string_view svg, std::string_view font, double scale);
 
 }  // namespace attnscope

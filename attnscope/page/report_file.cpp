@@ -188,7 +188,8 @@ void ReportFile::remove_text() {
   for (Value::List* list : {&texts_, &images_, &audio_, &map_list_}) list->clear();
 }
 
-void ReportFile::add_text(std::string model, const ShownText& tokens, const ShownText& source) {
+void ReportFile::add_text(std::string model, const ShownText& tokens, const ShownText& source,
+                          const std::vector<std::int64_t>& pair_texts) {
   const auto list_of = [](const ShownText& shown) {
     Value::List list;
     for (std::size_t at = 0; at < shown.ids.size(); ++at) {
@@ -199,6 +200,7 @@ void ReportFile::add_text(std::string model, const ShownText& tokens, const Show
   };
   Record entry = {{"model", std::move(model)}, {"tokens", list_of(tokens)}};
   if (!source.ids.empty()) entry.add("source", list_of(source));
+  if (!pair_texts.empty()) entry.add("pair_texts", pair_texts);
   texts_.emplace_back(std::move(entry));
 }
 
@@ -342,7 +344,7 @@ std::string ReportFile::results(double seconds) const {
   for (const auto& [name, value] : about_.fields()) head.add(name, value);
   head.add("seconds", seconds)
       .add("models", Value::List(models_.begin(), models_.end()))
-      .add("fields", fields_list())
+      .add("fields", parts_.empty() ? Record() : fields_list())
       .add("skipped", std::move(skipped))
       .add("texts", texts_)
       .add("pictures", images_)

@@ -55,6 +55,9 @@ class ReportFile {
   /// metadata of each model.
   ReportFile(Record about, std::vector<Record> models);
 
+  /// Adds a property of the whole report.
+  void add_about(std::string name, Value value) { about_.add(std::move(name), std::move(value)); }
+
   /// Receives the rows of one command for one model. `id` names the part for the page; `again` is
   /// the command that prints the same rows. A part with more than `most` rows keeps those with the
   /// largest `order_by`. The sink must not outlive this object. A part is added when its sink's
@@ -93,8 +96,9 @@ class ReportFile {
   void remove_text();
 
   /// Adds the tokens of the sequence whose maps are shown: of the queries, and of the keys if they
-  /// belong to another sequence.
-  void add_text(std::string model, const ShownText& tokens, const ShownText& source = {});
+  /// belong to another sequence. `pair_texts`: for a pair of texts, the text of each token.
+  void add_text(std::string model, const ShownText& tokens, const ShownText& source = {},
+                const std::vector<std::int64_t>& pair_texts = {});
   /// Adds the input of maps that do not come from tokens.
   void add_shown_image(std::string model, const ShownImage& image);
   void add_audio(std::string model, const ShownAudio& audio);

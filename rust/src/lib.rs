@@ -3,5 +3,6 @@
 
 mod allocation;
 mod boundary;
+mod picture;
 mod script;
 mod tokenizer;

@@ -101,6 +101,12 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   };
   add_ids("tokens", shown.tokens);
   add_ids("source_tokens", shown.sources);
+  // Which text of a pair each token belongs to.
+  const std::vector<std::int64_t> texts =
+      shown.tokens.empty() ? std::vector<std::int64_t>() : shown.tokens.front().texts;
+  if (!texts.empty()) {
+    tensors.push_back({.name = "pair_texts", .type = DType::i64, .shape = {std::ssize(texts)}});
+  }
   tensors.push_back(
       {.name = "attentions", .shape = {layers, heads, length, maps_request.map_columns(model)}});
   SafetensorsWriter file(std::move(tensors), open_output(arguments, session, "maps"));
@@ -108,6 +114,7 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   for (const auto& sequences : {shown.tokens, shown.sources}) {
     for (const TokenIds& sequence : sequences) file.write(sequence);
   }
+  if (!texts.empty()) file.write(texts);
   const auto take = [&](std::span<const float> maps) { file.write(maps); };
   const std::span<const Model> models(&model, 1);
   if (maps_request.mean) {

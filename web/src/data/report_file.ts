@@ -118,6 +118,14 @@ export interface Token {
   text: string | null; // null without a tokenizer
 }
 
+/** The tokens of the maps. */
+export interface ShownText {
+  model: string;
+  tokens: Token[];
+  source?: Token[]; // keys of cross-attention maps
+  pair_texts?: number[]; // of a pair of texts: 0 for tokens of text A, 1 for text B
+}
+
 /** One head's attention map. `at`: byte offset in the maps block. */
 export interface MapPlace {
   model: string;
@@ -185,15 +193,17 @@ export interface ReportFile {
   created: string; // ISO 8601, UTC
   seconds: number;
   command: string;
+  open?: string; // state of the page that opens first, as after "#" in its address
   thresholds: number[];
   models: Model[];
   reports: Analysis[];
   fields: Readonly<Record<string, Field[]>>; // by row kind
   skipped: SkippedPart[];
-  texts: { model: string; tokens: Token[]; source?: Token[] }[]; // `source`: keys of cross-attention maps
+  texts: ShownText[];
   pictures: ImageInput[];
   sounds: AudioInput[];
   maps: MapPlace[];
+  least_weight?: number; // smaller weights are stored as 0, to keep the file small
   matrices: MatrixImage[];
   cosines: CosineImage[];
 }

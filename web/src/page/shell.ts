@@ -59,7 +59,7 @@ export function start({ report, views }: Shell): () => void {
   document.body.prepend(skip, bar, main, foot);
   foot.append(...foot_words(report));
 
-  const state_now = () => parse_state(location.hash, first.id);
+  const state_now = () => parse_state(location.hash || (report.file.open ?? ""), first.id);
   const context_of = (state: State): Context => {
     const thresholds = report.file.thresholds;
     const asked = Number(state.params.t);
