@@ -25,6 +25,7 @@ import type { Reading } from "../../shaping/reading";
 import { text_facts } from "../../shaping/texts";
 import { by_step } from "../../shaping/training_steps";
 import { threshold_words } from "../../shaping/shared_words";
+import { comparison_charts } from "./charts";
 
 const mean = (values: readonly (number | null)[]): number | null => {
   const known = values.filter((value): value is number => value !== null);
@@ -147,9 +148,8 @@ export function step_axis(steps: readonly number[]): Axis {
 /** Charts of all models, exported once with the first model. */
 export function models_charts(reading: Reading): LinesChart[] {
   if (reading.report.file.models.length < 2 || reading.model !== reading.report.file.models[0]) return [];
-  return [ranks_by_depth(reading), heads_by_depth(reading), max_rank_by_depth(reading), ranks_by_step(reading)].filter(
-    (chart) => chart !== undefined,
-  );
+  const own = [ranks_by_depth(reading), heads_by_depth(reading), max_rank_by_depth(reading), ranks_by_step(reading)];
+  return [...own.filter((chart) => chart !== undefined), ...comparison_charts(reading)];
 }
 
 function heads_words({ heads, kv_heads, head_dim }: AnyModel): string {
@@ -231,6 +231,11 @@ function draw(context: Context): HTMLElement {
       "section",
       {},
       row(460, heads ? chart_frame(heads, theme, { level: 2 }) : null, max_rank ? chart_frame(max_rank, theme, { level: 2 }) : null),
+    ),
+    h(
+      "section",
+      {},
+      comparison_charts(context).map((chart) => chart_frame(chart, theme, { level: 2 })),
     ),
   );
 }
