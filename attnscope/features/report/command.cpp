@@ -86,6 +86,7 @@ void write(const Arguments& arguments, const Session& session, std::ostream& out
 }
 
 Parameters own_parameters() {
+  constexpr std::int64_t kMostPlaces = 1'000'000;
   return {{.name = "maps",
            .type = head,
            .help = "show this head's attention map at full size, even if not all maps fit",
@@ -108,6 +109,25 @@ Parameters own_parameters() {
            .metavariable = "DIR",
            .use = FileUse::folder,
            .endings = {".vl.json", ".svg"}},
+          {.name = "view",
+           .type = choice,
+           .help = "view of the page that opens first",
+           .metavariable = "VIEW",
+           .choices = {"overview", "spectra", "heads", "ablation", "weights", "similarity",
+                       "attention", "experts", "plan", "difference", "models", "data"},
+           .default_words = "overview, or attention with {layer} or {head}"},
+          {.name = "layer",
+           .type = integer,
+           .help = "layer that this view selects first",
+           .metavariable = "N",
+           .least = -kMostPlaces,
+           .most = kMostPlaces},
+          {.name = "head",
+           .type = integer,
+           .help = "head that this view selects first; its attention map is shown at full size",
+           .metavariable = "N",
+           .least = 0,
+           .most = kMostPlaces},
           {.name = "plan_text",
            .type = file,
            .help = "also compare compression methods, calibrated on this text",

@@ -58,28 +58,58 @@ std::vector<ReportModel> report_models(const Arguments& report, const std::vecto
   return out;
 }
 
+namespace {
+
+/// The head of {maps}, or else the one that opens first, with the parameter that names it.
+std::pair<std::optional<HeadIndex>, const char*> given_head(const Arguments& arguments) {
+  if (const auto* head = arguments.find<HeadIndex>("maps")) return {*head, "maps"};
+  const auto* layer = arguments.find<std::int64_t>("layer");
+  const auto* head = arguments.find<std::int64_t>("head");
+  if (layer == nullptr && head == nullptr) return {std::nullopt, ""};
+  const HeadIndex place{layer == nullptr ? 0 : *layer, head == nullptr ? 0 : *head};
+  return {place, layer == nullptr ? "head" : "layer"};
+}
+
+}  // namespace
+
+std::string opened_state(const Arguments& report, const Dimensions& dimensions) {
+  const auto* layer = report.find<std::int64_t>("layer");
+  const auto* head = report.find<std::int64_t>("head");
+  const bool of_head = layer != nullptr || head != nullptr;
+  if (!of_head && !report.given("view")) return "";
+  std::string state = report.given("view") ? report.text("view") : "attention";
+  const char* separator = "?";
+  const auto add = [&](const char* name, std::int64_t index) {
+    state += separator + std::string(name) + "=" + std::to_string(index);
+    separator = "&";
+  };
+  if (layer != nullptr) add("l", *layer < 0 ? *layer + dimensions.layers : *layer);
+  if (head != nullptr) add("h", *head);
+  return state;
+}
+
 std::optional<HeadIndex> named_head(const ReportModel& model) {
-  const auto* given = model.arguments.find<HeadIndex>("maps");
-  if (given == nullptr) return std::nullopt;
+  const auto [given, parameter] = given_head(model.arguments);
+  if (!given) return std::nullopt;
   const Dimensions& dimensions = model.model.dimensions();
   HeadIndex head = *given;
   if (head.layer < 0) head.layer += dimensions.layers;
   if (head.layer >= 0 && head.layer < dimensions.layers && head.head < dimensions.heads.heads) {
     if (dimensions.attends(head.layer)) return head;
-    throw Error(ErrorKind::usage, {.parameter = "maps",
+    throw Error(ErrorKind::usage, {.parameter = parameter,
                                    .problem = verbatim(model.model.name()) + ": " +
                                               why_not_mixed(dimensions, Role::query, head.layer)});
   }
   throw Error(ErrorKind::usage,
-              {.parameter = "maps",
+              {.parameter = parameter,
                .problem = verbatim(model.model.name()) + " has layers 0 to " +
                           std::to_string(dimensions.layers - 1) + " and heads 0 to " +
                           std::to_string(dimensions.heads.heads - 1)});
 }
 
 std::string report_line(const Arguments& report, const Session& session) {
-  std::vector<std::string_view> names = {"models", "layout", "stack", "out",
-                                         "charts", "layers", "maps"};
+  std::vector<std::string_view> names = {"models", "layout", "stack", "out",   "charts",
+                                         "layers", "maps",   "view",  "layer", "head"};
   names.insert(names.end(), kInputParameters.begin(), kInputParameters.end());
   return session.command_line(find_command_named("report"), texts_of(report, names));
 }

@@ -27,6 +27,10 @@ struct ReportModel {
 std::vector<ReportModel> report_models(const Arguments& report, const std::vector<Model>& models,
                                        const Session& session);
 
+/// Returns the state of the page that opens first, as after "#" in its address; empty: the first
+/// view. `dimensions`: of the first model.
+std::string opened_state(const Arguments& report, const Dimensions& dimensions);
+
 /// The head that `maps` names; a negative layer counts from the end. Throws Error(usage) for one
 /// that the model does not have.
 std::optional<HeadIndex> named_head(const ReportModel& model);

@@ -160,11 +160,15 @@ ReportFile empty_report(const Arguments& report, std::span<const Model> models,
     facts.back().add("reads", noun_of(kind));
     if (live && kind == InputKind::text && takes_pairs(model)) facts.back().add("pairs", true);
   }
-  return ReportFile({{"version", ATTNSCOPE_VERSION},
-                     {"created", utc_now()},
-                     {"command", report_line(report, session)},
-                     {"thresholds", std::vector<double>{0.6, 0.8, 0.9, 0.99}}},
-                    std::move(facts));
+  ReportFile file({{"version", ATTNSCOPE_VERSION},
+                   {"created", utc_now()},
+                   {"command", report_line(report, session)},
+                   {"thresholds", std::vector<double>{0.6, 0.8, 0.9, 0.99}}},
+                  std::move(facts));
+  if (models.empty()) return file;
+  const std::string opened = opened_state(report, models.front().dimensions());
+  if (!opened.empty()) file.add_about("open", opened);
+  return file;
 }
 
 }  // namespace attnscope
