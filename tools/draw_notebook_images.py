@@ -1,22 +1,19 @@
 #!/usr/bin/env python3
 """Draw the images of docs/notebooks: run each page's Python blocks, and write the chart that precedes each image.
 
-    pip install altair vl-convert-python pillow
+    pip install pillow
     python tools/draw_notebook_images.py [PAGE...]
 
 Needs the built package. Check what has changed, because the pages describe their images in words.
 """
 
 import ast
-import base64
 import io
-import json
 import os
 import pathlib
 import re
 import sys
 
-import vl_convert
 from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -36,27 +33,13 @@ def last_value(block, names):
     return None
 
 
-def write(described, path):
-    """Render a Vega-Lite chart as PNG."""
-    of_pixels = '"image"' in json.dumps(described)  # an image mark, whose pixels must stay sharp
-    image = Image.open(io.BytesIO(vl_convert.vegalite_to_png(described, ppi=72 if of_pixels else 100))).convert("RGB")
+def write(chart, path):
+    """Write a chart as PNG with a palette."""
+    image = Image.open(io.BytesIO(chart.png())).convert("RGB")
     if image.width > MOST_PIXELS:
         image = image.resize((MOST_PIXELS, round(image.height * MOST_PIXELS / image.width)), Image.Resampling.LANCZOS)
     # The default, median cut, would give thin lines the colors of other lines.
     image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, format="PNG", optimize=True)
-
-
-def show_as_pictures():
-    """Replace a chart's notebook display by an image, because the default display loads scripts from the network."""
-    import altair
-
-    def picture(described, **_):
-        file = io.BytesIO()
-        write(described, file)
-        return {"text/plain": "a chart", "image/png": base64.b64encode(file.getvalue()).decode()}
-
-    altair.renderers.register("picture", picture)
-    altair.renderers.enable("picture")
 
 
 def main():
@@ -68,7 +51,7 @@ def main():
             if part["block"]:
                 chart = last_value(part["block"], names)
             else:
-                write(chart.to_dict(), page.parent / part["picture"])
+                write(chart, page.parent / part["picture"])
                 print(part["picture"])
 
 

@@ -11,6 +11,7 @@ a method of `Model`. `Model.info` is a dictionary: the model's metadata.
 """
 
 from attnscope._arrays import attention_rank
+from attnscope._chart import Chart
 from attnscope._commands import (
     ablate,
     attention,
@@ -40,14 +41,17 @@ from attnscope._errors import (
     UnsupportedError,
     UsageError,
 )
+from attnscope._head_view import HeadView
 from attnscope._model import Model, open
 from attnscope._page import Page
 from attnscope._table import Table
 
 __all__ = [
+    "Chart",
     "CheckpointWarning",
     "Error",
     "FormatError",
+    "HeadView",
     "IoError",
     "Model",
     "NumericalError",

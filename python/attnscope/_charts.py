@@ -1,27 +1,53 @@
 """The charts of a report's rows."""
 
 import json
-from typing import Any
+
+import numpy as np
 
 from attnscope import _core
-from attnscope._errors import UsageKeyError
+from attnscope._chart import Chart
+from attnscope._errors import UsageKeyError, UsageTypeError
+from attnscope._matrix_pictures import file_name
+from attnscope._picture import Picture
 
 OF_ONE_HEAD = ("head-among-heads", "attention-heads-of-layer")
 """Charts that depend on a selection in the report; here they show the first head or layer."""
 
 
-def charts_of(report: _core.Report) -> dict[str, dict[str, Any]]:
-    """Return the Vega-Lite specifications that have data, by name."""
+def charts_of(report: _core.Report) -> dict[str, Chart]:
+    """Return the charts that have data, by name."""
     # A report's overview repeats charts of other views. Keep the later name, from that view.
-    names = {text: name for name, text in _core.charts(report) if _has_data(text)}
-    ordered = sorted(names.items(), key=lambda entry: _place(entry[1]))
-    return {name: json.loads(text) for text, name in ordered}
+    files = {file.vega_lite: file for file in _core.charts(report) if _has_data(file.vega_lite)}
+    ordered = sorted(files.values(), key=lambda file: _place(file.name))
+    return {file.name: chart_of(file) for file in ordered}
 
 
-def named_chart(charts: dict[str, dict[str, Any]], name: str | None) -> dict[str, Any]:
+def chart_of(file: _core.ChartFile) -> Chart:
+    return Chart(file.name, file.title, file.svg, json.loads(file.vega_lite))
+
+
+def chart_of_picture(picture: Picture) -> Chart:
+    """Return the chart of a matrix. NaN is drawn as 0."""
+    rows, columns = picture.values.shape
+    description = {
+        "title": picture.title,
+        "rows": rows,
+        "columns": columns,
+        "signed": picture.signed,
+        "limit": picture.high,
+        **({} if picture.labels is None else {"labels": picture.labels}),
+    }
+    values = np.nan_to_num(np.ascontiguousarray(picture.values, dtype=np.float32))
+    svg = _core.image_svg(json.dumps(description), values).decode()
+    return Chart(file_name(picture.title), picture.title, svg, picture.chart())
+
+
+def named_chart(charts: dict[str, Chart], name: str | None) -> Chart:
     """Return the chart with this name, or with this unique suffix. None: the first chart."""
     if name is None:
         return next(iter(charts.values()))
+    if not isinstance(name, str):
+        raise UsageTypeError(f"name: expected the name of a chart, not {type(name).__name__}")
     if name not in charts:
         ends = [chart for chart in charts if chart.endswith(f"-{name}")]
         if len(ends) != 1:

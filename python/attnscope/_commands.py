@@ -1887,6 +1887,9 @@ def report(
     store: Path | None = None,
     maps: Head | None = None,
     charts: Path | None = None,
+    view: Literal["overview", "spectra", "heads", "ablation", "weights", "similarity", "attention", "experts", "plan", "difference", "models", "data"] | None = None,
+    layer: int | None = None,
+    head: int | None = None,
     plan_text: Path | None = None,
     base: str | None = None,
     tokenizer: Any = None,
@@ -1935,6 +1938,11 @@ def report(
     - store: cache results in this SQLite file and reuse them
     - maps: show this head's attention map at full size, even if not all maps fit
     - charts: write every chart as NAME.vl.json (Vega-Lite) and NAME.svg into this folder
+    - view: view of the page that opens first: overview, spectra, heads, ablation, weights,
+      similarity, attention, experts, plan, difference, models or data (default: overview, or
+      attention with layer or head)
+    - layer: layer that this view selects first
+    - head: head that this view selects first; its attention map is shown at full size
     - plan_text: also compare compression methods, calibrated on this text
     - base: also compare each model with this base model
     - tokenizer: for weights in memory: a fast tokenizer for the text
@@ -3686,6 +3694,9 @@ class ModelCommands:
         store: Path | None = None,
         maps: Head | None = None,
         charts: Path | None = None,
+        view: Literal["overview", "spectra", "heads", "ablation", "weights", "similarity", "attention", "experts", "plan", "difference", "models", "data"] | None = None,
+        layer: int | None = None,
+        head: int | None = None,
         plan_text: Path | None = None,
         base: str | None = None,
         tokenizer: Any = None,
@@ -3730,6 +3741,11 @@ class ModelCommands:
         - store: cache results in this SQLite file and reuse them
         - maps: show this head's attention map at full size, even if not all maps fit
         - charts: write every chart as NAME.vl.json (Vega-Lite) and NAME.svg into this folder
+        - view: view of the page that opens first: overview, spectra, heads, ablation, weights,
+          similarity, attention, experts, plan, difference, models or data (default: overview, or
+          attention with layer or head)
+        - layer: layer that this view selects first
+        - head: head that this view selects first; its attention map is shown at full size
         - plan_text: also compare compression methods, calibrated on this text
         - base: also compare each model with this base model
         - tokenizer: for weights in memory: a fast tokenizer for the text

@@ -11,6 +11,7 @@ from attnscope import _core, _describe
 from attnscope._executor import Elsewhere
 from attnscope._errors import CheckpointWarning, UsageTypeError, error_of
 from attnscope._files import write
+from attnscope._maps_source import maps_source
 from attnscope._page import Page
 from attnscope._progress import ProgressLine
 from attnscope._safetensors import arrays_of
@@ -230,6 +231,8 @@ def run(name: str, given: Mapping[str, Any]) -> Table:
     table = table_of(outcome["report"], arrays)
     if model is not None and "tokens" in arrays:
         table.tokens = model._core.token_texts(arrays["tokens"].ravel().tolist())
+    if name == "attention":
+        table._maps_of = maps_source(table, given, model)
     return table
 
 

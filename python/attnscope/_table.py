@@ -3,7 +3,6 @@
 import copy
 import operator
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
@@ -11,33 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnscope import _core, _html
-from attnscope._charts import charts_of, named_chart
 from attnscope._columns import Buffers, array_of, pandas_array
+from attnscope._drawn import Drawn
 from attnscope._errors import UsageError, UsageIndexError, UsageTypeError
 from attnscope._files import write
 from attnscope._grid import grid, scalars
-from attnscope._matrix_pictures import file_name, matrix_of, pictures_of
-from attnscope._page import Page
+from attnscope._head_view import Maps
+from attnscope._matrix_pictures import matrix_of
 from attnscope._parquet import parquet_of
-from attnscope._picture import Picture
 from attnscope._plural import counted
 from attnscope._rows import SHAPE, Row, equal, flat, names_of, of_shape, unknown
 from attnscope._selection import Predicate, csv_of, json_of, lines_of, test_of
 from attnscope._values import Path
 
 if TYPE_CHECKING:
-    import altair
     import pandas
     import polars
     import pyarrow
 
 MOST_LINES = 60  # shown of a table in a terminal
 
-OF_PAGES = ("spectrum", "weights", "similarity", "circuits", "attention")
-"""Commands whose rows a report can show."""
-
-
-class Table:
+class Table(Drawn):
     """Rows of one command, with the same names and numbers as the command line's CSV.
 
     `table["stable_rank"]` is a column as an array, `table[0]` a row as a dict, `table[:3]` a list of
@@ -55,6 +48,8 @@ class Table:
         self.tokens: list[str] | None = None
         """Texts of the tokens of `arrays`, for labels. None: no tokenizer, or no arrays."""
         self._origin: Literal["run", "filter", "pickle"] = "run"
+        self._maps_of: Callable[[int | None], Maps] | None = None
+        """Returns the attention maps of the first text. The layer: the one needed at least."""
 
     @property
     def command(self) -> str:
@@ -182,7 +177,7 @@ class Table:
 
     def _like(self, report: _core.Report, arrays: dict[str, NDArray[Any]] | None = None) -> "Table":
         table = Table(report, self.arrays if arrays is None else arrays)
-        table.tokens, table._origin = self.tokens, self._origin
+        table.tokens, table._origin, table._maps_of = self.tokens, self._origin, self._maps_of
         return table
 
     def __eq__(self, other: object) -> bool:
@@ -315,58 +310,12 @@ class Table:
         return array
 
     @cached_property
-    def charts(self) -> dict[str, dict[str, Any]]:
-        """Vega-Lite specifications, including data, of the charts that a report has for these rows.
-
-        `plot()` shows the first one by default. A table of selected columns has no charts.
-        """
-        if not self._is_whole:
-            return {}
-        if self._pictures:
-            return {file_name(picture.title): picture.chart() for picture in self._pictures}
-        try:
-            return charts_of(self._report)
-        except RuntimeError as error:
-            if self._origin == "run":
-                raise
-            raise UsageError(f"these rows have no charts: {error}") from None
-
-    @cached_property
     def _picture_values(self) -> str | None:
         """The column with the rows of matrices. None: the rows are not those of matrices."""
         if self.command not in ("matrix", "similarity", "attention") or not len(self):
             return None
         columns = self._whole.columns
         return next((name for name in ("weights", "values") if name in columns), None)
-
-    @cached_property
-    def _pictures(self) -> list[Picture]:
-        """The rows as images, if they are the rows of matrices."""
-        values = self._picture_values
-        return list(pictures_of(self, values)) if values is not None and self._is_whole else []
-
-    def page(self) -> Page:
-        """Return a report page that has only these rows."""
-        if self.command not in OF_PAGES or self._pictures:
-            raise UsageError(f"{self.command}: rows with these keywords have no page")
-        if not self._is_whole:
-            raise UsageError("a table of selected columns has no page")
-        created = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        content = np.frombuffer(_core.page(self._report, created), np.uint8)
-        return Page(content, self.notes, None)
-
-    def plot(self, name: str | None = None) -> "altair.Chart":
-        """Return one of `charts` as an Altair chart.
-
-        `name`: the chart's name or a unique suffix of it (default: the first chart).
-        """
-        import altair
-
-        if not self._is_whole:
-            raise UsageError("a table of selected columns has no chart: plot the whole table")
-        if not self.charts:
-            raise UsageError(f"{self.command}: rows with these keywords have no chart")
-        return altair.Chart.from_dict(named_chart(self.charts, name))
 
     def __repr__(self) -> str:
         if self._is_complete:

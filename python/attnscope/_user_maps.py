@@ -7,6 +7,7 @@ import numpy as np
 
 from attnscope._arrays import is_array
 from attnscope._errors import UsageError, UsageTypeError
+from attnscope._head_view import maps_of_given
 from attnscope._meter import Meter, as_numpy
 from attnscope._padding import Kept, kept
 from attnscope._stacks import Stack, is_cross, place_of
@@ -47,6 +48,7 @@ def _check_mask(layer: str, axis: str, places: Kept, sequences: int, length: int
 def measure_maps(
     maps: Any, mask: Any, sinks: bool | None, name: str | None, arguments: list[tuple[str, str]]
 ) -> Table:
+    is_held = isinstance(maps, (list, tuple, Mapping))  # not a generator, whose maps are freed
     if isinstance(maps, Mapping):
         maps = maps.items()
     if is_array(maps) or not isinstance(maps, Iterable):
@@ -54,6 +56,7 @@ def measure_maps(
     queries, keys = _masks(mask)
     facts = {"name": name or "maps", "architecture": "maps", "parameters": None, "width": None}
     meter = Meter(arguments, "maps", facts, None, None)
+    held: list[tuple[str, int, Any]] = []
     numbers: dict[str, dict[str, int]] = {}  # per stack: the number of each named layer
     for pair in maps:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -76,6 +79,8 @@ def measure_maps(
         _check_mask(word, "queries", queries, sequences, length)
         _check_mask(word, "keys", keys, sequences, across)
         meter.put(stack, number, word, array, cross, bool(sinks), queries, keys)
+        if is_held:
+            held.append((stack.name, number, array))
     if not meter.has_maps:
         raise UsageError("maps: no maps given")
     meter.notes += [
@@ -84,7 +89,10 @@ def measure_maps(
         for word, number in names.items()
         if place_of(word).number is None and not word.startswith("layer ")
     ]
-    return meter.table()
+    table = meter.table()
+    if held:
+        table._maps_of = lambda _layer: maps_of_given(name or "maps", held)
+    return table
 
 
 def _named_layer(

@@ -16,14 +16,12 @@ sys.path.insert(0, str(ROOT / "tools"))
 import draw_notebook_images as drawing  # noqa: E402
 
 SECONDS = 600  # time limit of one block
-SETUP = "import sys; sys.path.insert(0, 'tools'); import draw_notebook_images; draw_notebook_images.show_as_pictures()"
 
 
 def run_notebook(notebook):
     """Run each block from the root of the repository, as a user's Jupyter does. A block that fails ends the build."""
     client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}})
     with client.setup_kernel():
-        client.kc.execute(SETUP, silent=True)
         for index, block in enumerate(notebook.cells):
             client.execute_cell(block, index)
             if block.cell_type == "code":
