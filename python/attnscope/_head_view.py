@@ -3,6 +3,7 @@
 import html
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,11 +66,12 @@ class HeadView:
         """Write the view. The extension selects the format: .html, or .svg and .png of the maps."""
         contents: dict[str, Callable[[], bytes]] = {
             ".html": lambda: self.html.encode(),
-            ".svg": lambda: self._static().svg.encode(),
-            ".png": lambda: self._static().png(),
+            ".svg": lambda: self._static.svg.encode(),
+            ".png": lambda: self._static.png(),
         }
         save(path, contents)
 
+    @cached_property
     def _static(self) -> Chart:
         """Return the maps as an image, without interaction."""
         charts = {file.name: file for file in self._heads.charts()}
