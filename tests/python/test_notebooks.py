@@ -1,5 +1,6 @@
 """The pages of docs/notebooks, run as notebooks. Their displays are checked, and their numbers against NumPy."""
 
+import json
 import pathlib
 import re
 from typing import Any
