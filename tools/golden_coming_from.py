@@ -4,7 +4,7 @@
     pip install transformer-lens bertviz weightwatcher
     python tools/golden_coming_from.py [--check]
 
-Writes tests/golden/coming_from.json, with which tests/python/test_coming_from.py compares the expressions for attnscope.
+Writes tests/python/coming_from.json, with which tests/python/test_coming_from.py compares the expressions for attnscope.
 Of arrays, at most 200 evenly spaced numbers are written. With --check, writes nothing, and exits with 1 if values differ.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/coming-from.md"
-GOLDEN = ROOT / "tests/golden/coming_from.json"
+GOLDEN = ROOT / "tests/python/coming_from.json"
 MOST = 200  # written numbers of an array
 THEIRS, OURS = 0, 1  # the blocks of a section
 

@@ -61,7 +61,7 @@ TEST(ChartFiles, HaveNamesThatStayInTheirFolder) {
     EXPECT_NE(failure_of(named(name)).find("invalid chart name"), std::string::npos) << name;
   }
   EXPECT_NE(failure_of("globalThis.attnscope_charts = () => JSON.stringify([1, 2].map("
-                       "() => ({name: 'a', vega_lite: {}, svg: ''})))")
+                       "() => ({name: 'a', title: 't', vega_lite: {}, svg: ''})))")
                 .find("duplicate chart name"),
             std::string::npos);
 }
