@@ -4,18 +4,37 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from attnscope._errors import UsageTypeError
+from numpy.typing import NDArray
+
+from attnscope._errors import UsageError, UsageTypeError
+from attnscope._plural import counted
 from attnscope._rows import Row, flat, scope_of, unknown
 from attnscope._values import role
 
 Predicate = Callable[[Row], Any]
+Mask = NDArray[np.bool_]
 
 _SETS = (list, set, frozenset, range, np.ndarray)
 MOST_CELL = 24  # letters of a text in a printed table
+
+
+def is_mask(value: Any) -> TypeGuard[Mask | list[bool]]:
+    """Return whether a value selects rows by truth values, one per row."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(one, (bool, np.bool_)) for one in value)
+    return isinstance(value, np.ndarray) and value.dtype == np.bool_
+
+
+def rows_of_mask(mask: Mask | list[bool], rows: int) -> list[int]:
+    """Return the numbers of the rows that a mask selects. Nulls select none."""
+    truths = np.ma.filled(mask, False) if np.ma.isMaskedArray(mask) else np.asarray(mask)
+    if truths.shape != (rows,):
+        raise UsageError(f"a mask of shape {truths.shape} for a table of {counted(rows, 'row')}")
+    return [int(row) for row in np.flatnonzero(truths)]
 
 
 def _wanted(name: str, value: Any) -> Any:

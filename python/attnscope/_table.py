@@ -2,9 +2,9 @@
 
 import copy
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from attnscope._matrix_pictures import matrix_of
 from attnscope._parquet import parquet_of
 from attnscope._plural import counted
 from attnscope._rows import SHAPE, Row, equal, flat, names_of, of_shape, unknown
-from attnscope._selection import Predicate, csv_of, json_of, lines_of, test_of
+from attnscope._selection import Mask, Predicate, csv_of, is_mask, json_of, lines_of, rows_of_mask, test_of
 from attnscope._values import Path
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ class Table(Drawn):
     """Rows of one command, with the same names and numbers as the command line's CSV.
 
     `table["stable_rank"]` is a column as an array, `table[0]` a row as a dict, `table[:3]` a list of
-    rows, and `table[["layer", "stable_rank"]]` a table with these columns. Iteration yields rows.
-    Arrays are read-only, and views of the table's memory if possible.
+    rows, and `table[["layer", "stable_rank"]]` a table with these columns. A mask selects rows:
+    `table[table["layer"] == 3]`. Iteration yields rows. Arrays are read-only, and views of the
+    table's memory if possible.
 
     A column has the same type in every table: nulls do not change it. The column `scope` states
     what a row describes: a head, a matrix or a layer. Only Python's tables have it.
@@ -100,6 +101,11 @@ class Table(Drawn):
     def __len__(self) -> int:
         return len(self._report)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return len(self), len(self.columns)
+
     def __iter__(self) -> Iterator[Row]:
         return map(self._row, range(len(self)))
 
@@ -110,18 +116,21 @@ class Table(Drawn):
     @overload
     def __getitem__(self, key: str) -> NDArray[Any]: ...
     @overload
-    def __getitem__(self, key: SupportsIndex) -> Row: ...
+    def __getitem__(self, key: int | np.integer[Any]) -> Row: ...
     @overload
     def __getitem__(self, key: slice) -> list[Row]: ...
     @overload
-    def __getitem__(self, key: list[str]) -> "Table": ...
+    def __getitem__(self, key: list[str] | tuple[str, ...] | list[bool] | Mask) -> "Table": ...
     def __getitem__(
-        self, key: str | SupportsIndex | slice | list[str]
+        self,
+        key: str | int | np.integer[Any] | slice | list[str] | tuple[str, ...] | list[bool] | Mask,
     ) -> "NDArray[Any] | Row | list[Row] | Table":
         if isinstance(key, str):
             return self._array(key)
-        if isinstance(key, list):
-            return self._restricted(key)
+        if is_mask(key):
+            return self._with_rows(rows_of_mask(key, len(self)))
+        if isinstance(key, (list, tuple)):
+            return self._restricted([str(name) for name in key])
         if isinstance(key, slice):
             return [self._row(index) for index in range(*key.indices(len(self)))]
         try:
@@ -129,7 +138,7 @@ class Table(Drawn):
         except TypeError:
             kind = type(key).__name__
             raise UsageTypeError(
-                f"expected a column name, a row number, a slice or a list of names, not {kind}"
+                f"expected a column name, a row number, a slice, a list of names or a mask, not {kind}"
             ) from None
         index = number + len(self) if number < 0 else number
         if not 0 <= index < len(self):
@@ -161,17 +170,29 @@ class Table(Drawn):
             columns += own
         return self._like(self._report.with_columns(list(dict.fromkeys(columns))))
 
-    def filter(self, predicate: Predicate | None = None, /, **where: Any) -> "Table":
+    def filter(self, predicate: Predicate | Mask | None = None, /, **where: Any) -> "Table":
         """Return a table of the rows whose columns have the given values.
 
         `table.filter(layer=3, matrix=["q", "k"], head=None)`: a list, set or range stands for any
-        of its values, and None for null. `predicate`: a function of a row.
+        of its values, and None for null. `predicate`: a function of a row, or a mask.
         """
+        if isinstance(predicate, np.ndarray):
+            return self[predicate].filter(**where)
         matches = test_of(predicate, where, self._whole._names)
-        rows = [index for index, row in enumerate(self._whole_rows()) if matches(row)]
+        return self._with_rows([at for at, row in enumerate(self._whole_rows()) if matches(row)])
+
+    def head(self, count: int = 5) -> "Table":
+        """Return a table of the first rows. If `count` is negative: without the last rows."""
+        return self._with_rows(range(len(self))[:count])
+
+    def tail(self, count: int = 5) -> "Table":
+        """Return a table of the last rows. If `count` is negative: without the first rows."""
+        return self._with_rows(range(len(self))[-count:] if count else [])
+
+    def _with_rows(self, rows: Sequence[int]) -> "Table":
         if len(rows) == len(self):
             return self
-        table = self._like(self._report.with_rows(rows))
+        table = self._like(self._report.with_rows(list(rows)))
         table._origin = "filter" if self._origin == "run" else self._origin
         return table
 

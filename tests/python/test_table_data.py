@@ -300,3 +300,31 @@ def test_notebooks_show_what_print_shows(heads: asc.Table, gpt2: str) -> None:
     assert repr(heads).splitlines()[-1].split()[0] in printed and "<details>" in shown
     directions = asc.open(gpt2).directions("ov", layers=0, head=0, top=3)._repr_html_()
     assert directions.index(">tokens<") < directions.index(">coherence<")
+
+
+def test_masks_select_rows(llama: str) -> None:
+    table = asc.spectrum(llama)
+    chosen = table[table["layer"] == 1]
+    assert isinstance(chosen, asc.Table)
+    assert list(chosen) == [row for row in table if row["layer"] == 1] != []
+    assert table.filter(table["layer"] == 1, matrix="q") == chosen.filter(matrix="q")
+    assert list(table[[row["matrix"] == "o" for row in table]]) == list(table.filter(matrix="o"))
+    heads = asc.spectrum(llama, per_head=True)
+    by_head = heads["head"] == 0  # null for whole matrices
+    assert list(heads[by_head]) == [row for row in heads if row["head"] == 0] != []
+    assert len(table[table["layer"] > 99]) == 0
+    with pytest.raises(asc.Error, match="mask of shape"):
+        table[np.array([True, False])]
+    with pytest.raises(asc.Error, match="a list of names or a mask"):
+        table[np.arange(3)]  # type: ignore[index]
+
+
+def test_tables_have_a_shape_a_head_and_a_tail(llama: str) -> None:
+    table = asc.spectrum(llama)
+    assert table.shape == (len(table), len(table.columns)) == table.to_polars().shape
+    rows = list(table)
+    for count in (0, 1, 3, -2, 1000):
+        assert list(table.head(count)) == rows[:count]
+    assert list(table.tail(2)) == rows[-2:] and list(table.tail(-2)) == rows[2:]
+    assert list(table.tail(0)) == [] and list(table.tail(1000)) == rows
+    assert table["layer", "matrix"] == table[["layer", "matrix"]]
