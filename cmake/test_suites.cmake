@@ -6,6 +6,8 @@
 #   EXCEPT    end of a filter that excludes tests; may be empty.
 #   SECONDS   time limit of a suite.
 #   LONG      file with the names of suites that get the label "long". Only ./dev test --all runs them.
+#   UNSEEN    tests that sanitizers skip, as in a filter of GoogleTest. Suites without such tests get the label "sanitized",
+#             if they are not long: ./dev test --all runs them only under sanitizers.
 #   OUT       the file to write.
 cmake_minimum_required(VERSION 3.25)  # for if(... IN_LIST ...)
 set(command "\"${PROGRAM}\"")
@@ -14,6 +16,9 @@ if(EMULATOR)
 endif()
 file(STRINGS ${LIST} lines)
 file(STRINGS ${LONG} long_suites REGEX "^[A-Za-z]")
+string(REGEX REPLACE "\\.[^:]*" "" unseen_suites "${UNSEEN}")  # without the names of tests
+string(REPLACE "*" ".*" unseen_suites "${unseen_suites}")
+string(REPLACE ":" "|" unseen_suites "${unseen_suites}")
 set(tests "")
 foreach(line ${lines})
   if(line MATCHES "^([A-Za-z0-9_/]+)\\.")  # tests of a suite are indented
@@ -22,6 +27,8 @@ foreach(line ${lines})
                         "set_tests_properties(${suite} PROPERTIES TIMEOUT ${SECONDS})\n")
     if(suite IN_LIST long_suites)  # they start first, so that no core waits for them at the end
       string(APPEND tests "set_tests_properties(${suite} PROPERTIES LABELS long COST 50)\n")
+    elseif(NOT suite MATCHES "^(${unseen_suites})$")
+      string(APPEND tests "set_tests_properties(${suite} PROPERTIES LABELS sanitized)\n")
     endif()
   endif()
 endforeach()

@@ -23,7 +23,7 @@ test_quick() {
 test_all() {
   setup $all_packages
   build release
-  run_suites release
+  run_suites release --label-exclude sanitized  # the others run below, under sanitizers
   check_build_cost
   build asan attnscope_page_data  # first, because the browser tests read npm's output
   nice ./dev build asan >build/asan.out 2>&1 &
