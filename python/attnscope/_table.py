@@ -50,7 +50,6 @@ class Table(Drawn):
         """Texts of the tokens of `arrays`, for labels. None: no tokenizer, or no arrays."""
         self._origin: Literal["run", "filter", "pickle"] = "run"
         self._maps_of: Callable[[int | None], Maps] | None = None
-        """Returns the attention maps of the first text. The layer: the one needed at least."""
 
     @property
     def command(self) -> str:

@@ -40,11 +40,13 @@ TEST_P(GgufFamilyCommands, GiveTheSameRowsInBothFormats) {
   const TempFolder folder;
   write_original(of, folder);
   const std::string tokens = "5,6,7,3,11,4,9,8,10";
-  std::vector<Words> commands = {
-      {"spectrum", "--per-head"}, {"circuits", "--fold-norm"}, {"predict", "--tokens", tokens}};
+  std::vector<Words> commands = {{"spectrum", "--per-head"},
+                                 {"circuits", "--fold-norm"},
+                                 {"weights"},
+                                 {"predict", "--tokens", tokens},
+                                 {"attention", "--tokens", tokens}};
   const json facts = report_of({"info", of.gguf.string(), "--quiet"})["models"][0];
   const json original = report_of({"info", folder.path().string(), "--quiet"})["models"][0];
-  // Outputs of forward passes are compared in forward/gguf_families_test.cpp.
   if (facts.contains("experts") && !facts["experts"].is_null()) commands.push_back({"experts"});
   for (const Words& command : commands) {
     SCOPED_TRACE(command.front());

@@ -133,7 +133,7 @@ TEST(ReportCommands, EveryNamedCommandRunsForUnusualModels) {
   const std::string broken = copy_of(kShakespeare, folder.path() / "broken");
   folder.write("broken/tokenizer.json", "{");
   expect_that_commands_run({broken, tiny});
-  for (const char matrix : {'q', 'v'}) {
+  for (const char matrix : {'q', 'k', 'v', 'o'}) {
     TinyLlama lacking, nan;
     std::erase_if(lacking.tensors, [&](const auto& tensor) {
       return tensor.name == TinyLlama::attention_name(1, matrix);
@@ -151,8 +151,9 @@ TEST(ReportCommands, EveryNamedCommandRunsForUnusualModels) {
 
 TEST(ReportCommands, QuotesFolderNamesForTheShell) {
   const TempFolder folder;
-  for (const char* name : {"with $HOME `id`", "it's a\"b", "a;b&c|d", "#x", "~root", "-dash",
-                           "back\\slash", "new\nline", "(a)<b>!*", "caf\xc3\xa9", "{a}{{b}}"}) {
+  for (const char* name :
+       {"with space", "$HOME", "`id`", "it's", "a\"b", "a;b&c|d", "#x", "~root", "-dash",
+        "back\\slash", "new\nline", "(a)<b>", "bang!", "*", "caf\xc3\xa9", "{a}{{b}}"}) {
     SCOPED_TRACE(name);
     copy_of(tiny_model("gpt2"), folder.path() / name);
     const std::string model = std::string("./") + name;

@@ -158,9 +158,7 @@ TEST_P(WeightsGolden, OverlapsFollowFromPrincipalAngles) {
 }
 
 TEST_P(WeightsGolden, TheMatrixOfOneHeadEqualsThatOfItsRows) {
-  const json expected = golden("similarity");
-  for (const json& place : expected) {
-    if (place["layer"] != expected.back()["layer"]) continue;  // each place starts a process
+  for (const json& place : golden("similarity")) {
     const json report =
         report_of({"similarity", model(), "--matrix", place["matrix"].get<std::string>(),
                    "--head-matrix", place["layer"].dump() + ",0"});
