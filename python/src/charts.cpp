@@ -161,28 +161,26 @@ ShownText shown_text(const Texts& tokens) {
 }
 
 /// The content of a page of heads, whose maps Python keeps alive.
-std::unique_ptr<HeadsPage> heads_of(const Floats& maps, const std::string& model,
-                                    const std::vector<std::int64_t>& layers, const Texts& tokens,
-                                    const Texts& source,
-                                    const std::vector<std::int64_t>& pair_texts, std::int64_t layer,
-                                    const std::vector<std::int64_t>& heads, const std::string& part,
-                                    bool grid) {
+HeadsPage heads_of(const Floats& maps, const std::string& model,
+                   const std::vector<std::int64_t>& layers, const Texts& tokens,
+                   const Texts& source, const std::vector<std::int64_t>& pair_texts,
+                   std::int64_t layer, const std::vector<std::int64_t>& heads,
+                   const std::string& part, bool grid) {
   const auto size = [&](std::size_t axis) { return static_cast<std::int64_t>(maps.shape(axis)); };
-  return std::make_unique<HeadsPage>(
-      HeadsPage{.version = ATTNSCOPE_VERSION,
-                .model = model,
-                .layers = layers,
-                .heads = size(1),
-                .queries = size(2),
-                .keys = size(3),
-                .maps = std::span<const float>(maps.data(), maps.size()),
-                .tokens = shown_text(tokens),
-                .source = shown_text(source),
-                .pair_texts = pair_texts,
-                .layer = layer,
-                .opened = heads,
-                .part = part,
-                .grid = grid});
+  return HeadsPage{.version = ATTNSCOPE_VERSION,
+                   .model = model,
+                   .layers = layers,
+                   .heads = size(1),
+                   .queries = size(2),
+                   .keys = size(3),
+                   .maps = std::span<const float>(maps.data(), maps.size()),
+                   .tokens = shown_text(tokens),
+                   .source = shown_text(source),
+                   .pair_texts = pair_texts,
+                   .layer = layer,
+                   .opened = heads,
+                   .part = part,
+                   .grid = grid};
 }
 
 }  // namespace
@@ -211,8 +209,8 @@ void bind_charts(nb::module_& module) {
              const std::vector<std::int64_t>& layers, const Texts& tokens, const Texts& source,
              const std::vector<std::int64_t>& pair_texts, std::int64_t layer,
              const std::vector<std::int64_t>& heads, const std::string& part, bool grid) {
-            new (self) HeadsPage(std::move(*heads_of(maps, model, layers, tokens, source,
-                                                     pair_texts, layer, heads, part, grid)));
+            new (self) HeadsPage(heads_of(maps, model, layers, tokens, source, pair_texts, layer,
+                                          heads, part, grid));
           },
           nb::arg("maps"), nb::arg("model"), nb::arg("layers"), nb::arg("tokens"),
           nb::arg("source"), nb::arg("pair_texts"), nb::arg("layer"), nb::arg("heads"),
