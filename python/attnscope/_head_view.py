@@ -13,6 +13,7 @@ from attnscope import _core
 from attnscope._chart import Chart, save
 from attnscope._charts import chart_of
 from attnscope._errors import UsageError, UsageIndexError, UsageTypeError
+from attnscope._plural import counted
 from attnscope._safetensors import Bytes
 from attnscope._values import Path
 
@@ -136,7 +137,8 @@ def named(tokens: Any, maps: Maps) -> None:
             raise UsageTypeError(f"tokens: expected a list of texts, not {type(axis).__name__}")
         names = [str(one) for one in axis]
         if len(names) != size:
-            raise UsageError(f"tokens: {len(names)} texts, but the maps have {size} tokens")
+            found = counted(len(names), "text")
+            raise UsageError(f"tokens: {found}, but the maps have {counted(size, 'token')}")
         texts.append(list(enumerate(names)))
     maps.tokens = texts[0]
     maps.source = texts[1] if pair else []

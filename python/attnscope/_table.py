@@ -182,11 +182,11 @@ class Table(Drawn):
 
     def head(self, count: int = 5) -> "Table":
         """Return a table of the first rows. If `count` is negative: without the last rows."""
-        return self._with_rows(range(len(self))[:count])
+        return self._with_rows(range(len(self))[: _whole_number(count)])
 
     def tail(self, count: int = 5) -> "Table":
         """Return a table of the last rows. If `count` is negative: without the first rows."""
-        return self._with_rows(range(len(self))[-count:] if count else [])
+        return self._with_rows(range(len(self))[-count:] if _whole_number(count) else [])
 
     def _with_rows(self, rows: Sequence[int]) -> "Table":
         if len(rows) == len(self):
@@ -358,6 +358,13 @@ def _restored(
     table = Table(_core.Report.from_state(state), arrays)
     table.tokens, table._origin = tokens, "pickle"
     return table
+
+
+def _whole_number(count: Any) -> int:
+    try:
+        return operator.index(count)
+    except TypeError:
+        raise UsageTypeError(f"count: expected a whole number, not {count!r}") from None
 
 
 def _given(path: Path | None, text: str) -> str | None:

@@ -327,4 +327,6 @@ def test_tables_have_a_shape_a_head_and_a_tail(llama: str) -> None:
         assert list(table.head(count)) == rows[:count]
     assert list(table.tail(2)) == rows[-2:] and list(table.tail(-2)) == rows[2:]
     assert list(table.tail(0)) == [] and list(table.tail(1000)) == rows
+    with pytest.raises(asc.Error, match="whole number"):
+        table.head("x")  # type: ignore[arg-type]
     assert table["layer", "matrix"] == table[["layer", "matrix"]]

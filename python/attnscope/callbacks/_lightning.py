@@ -17,8 +17,8 @@ class LightningCallback(Callback):  # type: ignore[misc]
     """Measures the model every N steps, and logs to all loggers of the Trainer.
 
     The keywords are those of `Monitor`. The measured module is the LightningModule, or the part of
-    it that `training_step` calls. Only the main process measures. The model, its gradients and its
-    random numbers do not change.
+    it that `training_step` calls. Only the main process measures. The model, its gradients and the
+    state of random number generators do not change.
     """
 
     def __init__(self, every: int = 100, **options: Any) -> None:

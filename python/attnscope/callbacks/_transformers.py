@@ -27,7 +27,8 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc]
     """Measures the model every N steps, and logs to everything that the Trainer reports to.
 
     The keywords are those of `Monitor`. The scalars are also in `trainer.state.log_history`. Only
-    the main process measures. The model, its gradients and its random numbers do not change.
+    the main process measures. The model, its gradients and the state of random number generators
+    do not change.
     """
 
     def __init__(self, every: int = 100, **options: Any) -> None:
