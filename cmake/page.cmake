@@ -9,16 +9,20 @@ if(ATTNSCOPE_PAGE)
                         "-DATTNSCOPE_PAGE=OFF")
   endif()
   file(GLOB_RECURSE page_sources CONFIGURE_DEPENDS ${web}/src/*)
-  set(page_files ${web}/dist/report.html ${web}/dist/heads.html ${web}/dist/charts.js ${web}/dist/charts.ttf)
-  set(packages ${web}/node_modules/.package-lock.json)
+  # Build folders share the packages, but no output: the build of one must not change the input of another that runs.
+  set(page_names report.html heads.html charts.js charts.ttf)
+  set(page_folder ${PROJECT_BINARY_DIR}/page)
+  list(TRANSFORM page_names PREPEND ${page_folder}/ OUTPUT_VARIABLE page_files)
+  set(packages ${PROJECT_BINARY_DIR}/npm_packages.stamp)
   add_custom_command(OUTPUT ${packages}
-    COMMAND ${ATTNSCOPE_NPM} ci --loglevel=error --no-audit --no-fund
+    COMMAND ${CMAKE_COMMAND} -DNPM=${ATTNSCOPE_NPM} -P ${PROJECT_SOURCE_DIR}/cmake/npm_packages.cmake
+    COMMAND ${CMAKE_COMMAND} -E touch ${packages}
     DEPENDS ${web}/package.json ${web}/package-lock.json
     WORKING_DIRECTORY ${web}
     COMMENT "Fetching npm packages of the page"
     VERBATIM)
   add_custom_command(OUTPUT ${page_files}
-    COMMAND ${ATTNSCOPE_NPM} run --silent build
+    COMMAND ${CMAKE_COMMAND} -E env ATTNSCOPE_PAGE_FOLDER=${page_folder} ${ATTNSCOPE_NPM} run --silent build
     DEPENDS ${packages} ${page_sources} ${web}/index.html ${web}/heads.html ${web}/inline_page.ts
       ${web}/vite.config.ts ${web}/vite.heads.config.ts ${web}/vite.charts.config.ts ${web}/tsconfig.json
     WORKING_DIRECTORY ${web}

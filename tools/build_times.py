@@ -46,7 +46,6 @@ def name_of(step):
 
 def build(folder):
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.rmtree(ROOT / "web/dist", ignore_errors=True)
     folder.mkdir(parents=True)
     notes = folder / "times.txt"
     configure = ["cmake", "--preset", "release", "-B", str(folder), f"-DATTNSCOPE_CARGO_FOLDER={folder}/cargo",

@@ -19,6 +19,7 @@ export default defineConfig({
   plugins: [font_of_charts()],
   build: {
     target: "es2020",
+    outDir: process.env.ATTNSCOPE_PAGE_FOLDER ?? "dist",
     emptyOutDir: false,
     lib: { entry: "src/exported_charts.ts", formats: ["iife"], name: "charts", fileName: () => "charts.js" },
   },

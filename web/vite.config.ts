@@ -6,6 +6,8 @@ export default defineConfig({
   plugins: [inline_page("report.html")],
   build: {
     target: "es2022",
+    outDir: process.env.ATTNSCOPE_PAGE_FOLDER ?? "dist",
+    emptyOutDir: true,
     assetsInlineLimit: 200_000, // the font: it becomes a data: address in the sheet
     cssCodeSplit: false,
     modulePreload: false,

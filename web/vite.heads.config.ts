@@ -7,6 +7,7 @@ export default defineConfig({
   plugins: [inline_page("heads.html")],
   build: {
     target: "es2022",
+    outDir: process.env.ATTNSCOPE_PAGE_FOLDER ?? "dist",
     emptyOutDir: false,
     cssCodeSplit: false,
     modulePreload: false,

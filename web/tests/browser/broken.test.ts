@@ -7,7 +7,7 @@ import { exported_charts } from "../../src/exported_charts";
 import { kViews } from "../../src/views/views";
 import { kBroken, broken_model } from "./broken_models";
 import { go, open_file, with_browser } from "./harness";
-import { block_of, in_page_of_dist, kBinary, kWeb } from "./sample_reports";
+import { block_of, in_built_page, kBinary, kWeb } from "./sample_reports";
 
 with_browser();
 
@@ -32,7 +32,7 @@ function report_of(model: (typeof kBroken)[number]): { file: string; charts: str
   const run = spawnSync(kBinary, ["report", broken_model(model), ...(model.text ?? []), ...options], { encoding: "utf8" });
   expect(run.stderr).toBe("");
   expect(run.status).toBe(0);
-  in_page_of_dist(file);
+  in_built_page(file);
   return { file, charts: charts === undefined ? undefined : readdirSync(charts).filter((name) => name.endsWith(".svg")) };
 }
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { kViews } from "../../src/views/views";
 import { kBroken, broken_model } from "./broken_models";
 import { go, open_file, with_browser } from "./harness";
-import { in_page_of_dist, kBinary, kWeb, results_of } from "./sample_reports";
+import { in_built_page, kBinary, kWeb, results_of } from "./sample_reports";
 
 with_browser();
 
@@ -73,7 +73,7 @@ describe("every command on the page can be run:", () => {
     const [path, file] = [model(), join(folder, "page.html")];
     const run = spawnSync(kBinary, ["report", path, ...given, "--quiet", "--out", file], { encoding: "utf8" });
     expect(run.stderr).toBe("");
-    in_page_of_dist(file);
+    in_built_page(file);
     const { skipped, reports, command } = results_of(file);
     const named = new Set([command, ...skipped.map((each) => each.command), ...reports.flatMap((each) => each.again?.split("\n") ?? [])]);
 

@@ -11,7 +11,7 @@ export const kWeb = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 export const kBinary = resolve(process.env.ATTNSCOPE ?? resolve(kWeb, "../build/release/attnscope"));
 const kText = resolve(kWeb, "../README.md");
 
-export const kTemplate = `${kWeb}/dist/report.html`;
+export const kTemplate = resolve(dirname(kBinary), "page/report.html");
 
 export interface Sample {
   name: string; // file name
@@ -108,8 +108,8 @@ const packed_block = (html: string, id: string): string => new RegExp(`id="${id}
 /** Bytes of a block in a report page. */
 export const block_of = (html: string, id: string): Buffer => gunzipSync(Buffer.from(packed_block(html, id), "base64"));
 
-/** Embeds the program's data in the page from dist/, which may be newer than the program's page. */
-export function in_page_of_dist(file: string): void {
+/** Embeds the program's data in the built page, which may be newer than the program's page. */
+export function in_built_page(file: string): void {
   const written = readFileSync(file, "utf8");
   let page = readFileSync(kTemplate, "utf8");
   for (const id of ["results", "values", "maps"]) page = page.replace(`@@${id}@@`, () => packed_block(written, id));
@@ -127,7 +127,7 @@ function write_report(sample: Sample): void {
   const made = kMade.get(key);
   if (made) return writeFileSync(file, made);
   execFileSync(kBinary, ["report", ...models, ...text, "--quiet", "--out", file]);
-  in_page_of_dist(file);
+  in_built_page(file);
   kMade.set(key, readFileSync(file, "utf8"));
 }
 
