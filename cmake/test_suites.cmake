@@ -8,6 +8,7 @@
 #   LONG      file with the names of suites that get the label "long". Only ./dev test --all runs them.
 #   UNSEEN    tests that sanitizers skip, as in a filter of GoogleTest. Suites without such tests get the label "sanitized",
 #             if they are not long: ./dev test --all runs them only under sanitizers.
+#   COMMANDS  ON: suites named Cli... get the label "commands", if they are not long.
 #   OUT       the file to write.
 cmake_minimum_required(VERSION 3.25)  # for if(... IN_LIST ...)
 set(command "\"${PROGRAM}\"")
@@ -29,6 +30,8 @@ foreach(line ${lines})
       string(APPEND tests "set_tests_properties(${suite} PROPERTIES LABELS long COST 50)\n")
     elseif(NOT suite MATCHES "^(${unseen_suites})$")
       string(APPEND tests "set_tests_properties(${suite} PROPERTIES LABELS sanitized)\n")
+    elseif(COMMANDS AND suite MATCHES "^Cli")
+      string(APPEND tests "set_tests_properties(${suite} PROPERTIES LABELS commands)\n")
     endif()
   endif()
 endforeach()

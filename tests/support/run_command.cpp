@@ -136,6 +136,7 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments, RunOpt
     : options_(std::move(options)),
       deadline_(Clock::now() + options_.timeout * ATTNSCOPE_PATIENCE) {
   std::vector<std::string> words = {ATTNSCOPE_COMMAND};
+  if (const char* program = std::getenv("ATTNSCOPE_PROGRAM")) words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment_with(options_.environment);
   const std::vector<char*> argv = pointers_to(words), envp = pointers_to(variables);

@@ -7,7 +7,7 @@ export LSAN_OPTIONS="suppressions=$PWD/cmake/leaks.supp:print_suppressions=0"
 test_quick() {
   setup
   build release attnscope_tests
-  run_suites release --label-exclude long
+  run_suites release "tests, release" --label-exclude long
   (page_unit_tests) >build/page-unit.out 2>&1 &
   page=$!
   failed=
@@ -23,9 +23,8 @@ test_quick() {
 test_all() {
   setup $all_packages
   build release
-  run_suites release --label-exclude sanitized  # the others run below, under sanitizers
+  run_suites release "tests, release" --label-exclude sanitized  # the others run below, under sanitizers
   check_build_cost
-  build asan attnscope_page_data  # first, because the browser tests read npm's output
   nice ./dev build asan >build/asan.out 2>&1 &
   asan=$!
   (page_unit_tests && browser_tests) >build/page.out 2>&1 &
@@ -38,7 +37,12 @@ test_all() {
   cat build/asan.out
   [ -z "$failed" ] || exit 1
   # OpenBLAS threads that are still starting when a short run ends look like a leak. attnscope needs only one.
-  OPENBLAS_NUM_THREADS=1 run_suites asan
+  export OPENBLAS_NUM_THREADS=1
+  run_suites asan "tests, asan"
+  # Records only two stack frames per allocation: full stacks would take a fifth of a command's time.
+  export ATTNSCOPE_PROGRAM="$PWD/build/asan/attnscope" ASAN_OPTIONS=malloc_context_size=2
+  run_suites release "commands, asan" --label-regex commands
+  unset ATTNSCOPE_PROGRAM ASAN_OPTIONS OPENBLAS_NUM_THREADS
   fuzz_targets "${ATTNSCOPE_FUZZ_SECONDS:-3}"
   say "all tests passed"
 }
@@ -77,11 +81,11 @@ run_found() {
   esac
 }
 
-# run_suites PRESET [CTEST OPTION...]: runs the tests of a preset with ctest
+# run_suites PRESET TITLE [CTEST OPTION...]: runs the tests of a preset with ctest
 run_suites() {
   preset=$1
-  shift
-  say "tests, $preset"
+  say "$2"
+  shift 2
   log=build/$preset-tests.log
   if ! ctest --test-dir "build/$preset" --output-on-failure -j "$jobs" --no-tests=error "$@" >"$log" 2>&1; then
     # Shows the names of failed tests first, then their output.
@@ -240,6 +244,6 @@ finish_fuzzing() {
 test_arm() {
   setup $arm64_packages $(arm64_rust_packages)
   build arm64 attnscope_tests
-  run_suites arm64
+  run_suites arm64 "tests, arm64"
   say "all tests that can run in emulation passed"
 }
