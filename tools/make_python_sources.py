@@ -29,7 +29,8 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from attnscope._arrays import names_models, spectrum_of
-from attnscope._live import attention_of, gives_maps, positional_maps, refuse_live
+from attnscope._guidance import guided
+from attnscope._live import attention_of, gives_maps, positional_maps, refuse_live, text_in_place_of_inputs
 from attnscope._page import Page
 from attnscope._run import paired, run, run_page
 from attnscope._table import Table
@@ -143,7 +144,9 @@ def keywords_of(command, is_method):
     for parameter in parameters.values():
         if is_method and parameter["name"] in OF_OPENING:
             continue
-        by_place = parameter["positional"] or (is_method and parameter["name"] == first)
+        # A function of a live module has the input in the second place, and diff the other model.
+        has_first = is_method or command["name"] not in (*LIVE, PAIR)
+        by_place = parameter["positional"] or (has_first and parameter["name"] == first)
         kind, default = type_of(parameter), "None"
         if parameter["type"] == "models":
             kind = MODELS_OF.get(command["name"], kind)
@@ -161,7 +164,7 @@ def keywords_of(command, is_method):
         placed.append(OTHER[is_method])
     if "text" in parameters:
         named.append(TOKENIZER)
-    placed.sort(key=lambda keyword: keyword[2] != "")
+    placed.sort(key=lambda keyword: (keyword[2] != "", keyword[0] != "models"))
     named.sort(key=lambda keyword: keyword[2] != "")
     if any(parameter["name"] == "progress" for parameter in command["parameters"]):
         named.append(PROGRESS)
@@ -189,7 +192,8 @@ def signature(name, placed, named, result, is_method):
             words.append(f"{own}: {kind}" + (f" = {default}" if default else ""))
     indent = "    " if is_method else ""
     body = "".join(f"{indent}    {word},\n" for word in words)
-    return f"{indent}def {name}(\n{body}{indent}) -> {result}:\n"
+    guide = "" if is_method else "@guided\n"
+    return f"{guide}{indent}def {name}(\n{body}{indent}) -> {result}:\n"
 
 
 def docstring(command, keywords, is_method):
@@ -214,6 +218,7 @@ def function(command, is_method):
     if name in LIVE and not is_method:
         text += f"{indent}models, maps = positional_maps(models, maps)\n"
         text += f"{indent}if gives_maps(models, maps):\n{indent}    return attention_of(locals())\n"
+        text += f"{indent}inputs, text = text_in_place_of_inputs(inputs, text)\n"
         text += f"{indent}refuse_live(inputs=inputs, mask=mask, sinks=sinks, name=name)\n"
     given = "paired(locals())" if name == PAIR else "locals()"
     return text + f'{indent}return {runs}("{name}", {given})\n'
@@ -228,7 +233,7 @@ def commands_source():
         for command in commands
         if "models" in _describe.parameters(command["name"]) and command["name"] not in NOT_METHODS
     ]
-    parts.append('class ModelCommands:\n    """Methods of a model: its commands."""\n\n'
+    parts.append('@guided\nclass ModelCommands:\n    """Methods of a model: its commands."""\n\n'
                  + "\n".join(of_models))
     return "\n\n".join(part.rstrip("\n") + "\n" for part in parts)
 

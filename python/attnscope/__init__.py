@@ -10,6 +10,8 @@ Every command of the command line is a function of this module. Every command ex
 a method of `Model`. `Model.info` is a dictionary: the model's metadata.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from attnscope._arrays import attention_rank
 from attnscope._chart import Chart
 from attnscope._commands import (
@@ -41,7 +43,9 @@ from attnscope._errors import (
     UnsupportedError,
     UsageError,
 )
+from attnscope._guidance import no_attribute as _no_attribute
 from attnscope._head_view import HeadView
+from attnscope._hints import OF_PACKAGE as _OF_PACKAGE
 from attnscope._model import Model, open
 from attnscope._page import Page
 from attnscope._table import Table
@@ -80,3 +84,8 @@ __all__ = [
     "spectrum",
     "weights",
 ]
+
+if not _TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        raise _no_attribute("attnscope", name, __all__, _OF_PACKAGE)

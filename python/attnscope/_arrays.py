@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from attnscope import _core, _describe
 from attnscope._errors import UsageError, UsageTypeError, usage_errors
+from attnscope._guidance import guided
 from attnscope._run import is_open, table_of
 from attnscope._table import Table
 from attnscope._values import text_of
@@ -94,6 +95,7 @@ def spectrum_of(array: Any, given: dict[str, Any]) -> Table:
         return table_of(_core.spectrum_of(_real(array), arguments))
 
 
+@guided
 def attention_rank(maps: Any, energy: float = 0.9) -> NDArray[np.int64]:
     """Return the energy rank of each attention map.
 

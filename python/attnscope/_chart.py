@@ -12,6 +12,7 @@ import numpy as np
 
 from attnscope import _core
 from attnscope._errors import UsageError, UsageTypeError
+from attnscope._guidance import Hinted, guided
 from attnscope._files import write
 from attnscope._values import Path
 
@@ -21,11 +22,17 @@ if TYPE_CHECKING:
 SCALE = 2  # pixels of a PNG per unit of the SVG: sharp on screens with a high pixel density
 
 
-class Chart:
+@guided
+class Chart(Hinted):
     """A chart of a table. A notebook displays it; `save` writes it as SVG, PNG or HTML.
 
     The image needs no other package. It is the image that `attnscope report --charts` writes.
     """
+
+    _hints = {
+        **dict.fromkeys(("show", "display", "open"), "the chart as the last line of a notebook cell, or chart.save('chart.png')"),
+        **dict.fromkeys(("savefig", "write", "to_png", "to_svg", "to_html"), "chart.save('chart.png')"),
+    }
 
     def __init__(self, name: str, title: str, svg: str, vega_lite: dict[str, Any]) -> None:
         self.name = name

@@ -8,7 +8,8 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from attnscope._arrays import names_models, spectrum_of
-from attnscope._live import attention_of, gives_maps, positional_maps, refuse_live
+from attnscope._guidance import guided
+from attnscope._live import attention_of, gives_maps, positional_maps, refuse_live, text_in_place_of_inputs
 from attnscope._page import Page
 from attnscope._run import paired, run, run_page
 from attnscope._table import Table
@@ -38,6 +39,7 @@ AnyModel = Union[Path, "Model", Any]
 Models = Union[AnyModel, Sequence[AnyModel]]
 
 
+@guided
 def info(
     models: Models | None = None,
     *,
@@ -82,13 +84,14 @@ def info(
     return run("info", locals())
 
 
+@guided
 def spectrum(
     models: Models | Any,
+    matrix: Names | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    matrix: Names | None = None,
     per_head: bool = False,
     experts: str | None = None,
     energy: Shares | None = None,
@@ -121,11 +124,11 @@ def spectrum(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - matrix: see `attnscope explain matrix` (default: all projections of the model)
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - matrix: see `attnscope explain matrix` (default: all projections of the model)
     - per_head: add a row per head
     - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of 8)
     - energy: energy thresholds of the energy ranks, e.g. 0.9,0.99 (default: 0.9,0.99)
@@ -284,13 +287,14 @@ def spectrum(
     return run("spectrum", locals())
 
 
+@guided
 def weights(
     models: Models,
+    matrix: Names | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    matrix: Names | None = None,
     per_head: bool = False,
     experts: str | None = None,
     histogram: bool = False,
@@ -308,11 +312,11 @@ def weights(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - matrix: see `attnscope explain matrix` (default: all matrices of the model)
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - matrix: see `attnscope explain matrix` (default: all matrices of the model)
     - per_head: add a row per head
     - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of 8)
     - histogram: add histograms: bin edges, counts, density and number of values outside the bins
@@ -361,13 +365,14 @@ def weights(
     return run("weights", locals())
 
 
+@guided
 def similarity(
     models: Models,
+    matrix: Names | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    matrix: Names | None = None,
     experts: str | None = None,
     overlap: bool = False,
     head_matrix: Head | None = None,
@@ -386,12 +391,12 @@ def similarity(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - matrix: one or more of q,k,v,gate,up,down,router,shared_gate,shared_up,shared_down (default:
+      q,k,v)
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - matrix: one or more of q,k,v,gate,up,down,router,shared_gate,shared_up,shared_down (default:
-      q,k,v)
     - experts: MoE layers: add a row per listed expert, e.g. 0-7,12 or all (default: a sample of 8)
     - overlap: report how much the row spaces of heads overlap, one heads × heads matrix per layer
     - head_matrix: report all cosines between the rows of head H in layer L (k, v: a key/value head)
@@ -446,13 +451,14 @@ def similarity(
     return run("similarity", locals())
 
 
+@guided
 def experts(
     models: Models,
+    text: Texts | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Batch | None = None,
@@ -480,11 +486,11 @@ def experts(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - text: input text; several texts are separate sequences
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
@@ -558,6 +564,7 @@ def experts(
     return run("experts", locals())
 
 
+@guided
 def diff(
     models: Models,
     other: AnyModel | None = None,
@@ -638,11 +645,12 @@ def diff(
     return run("diff", paired(locals()))
 
 
+@guided
 def matrix(
     models: Models,
+    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent", "W_Q", "W_K", "W_V", "W_O", "W_in", "W_gate", "W_out", "QK", "OV"] | str,
     *,
     layer: Int,
-    matrix: Literal["q", "k", "v", "o", "gate", "up", "down", "router", "shared_gate", "shared_up", "shared_down", "q_a", "q_b", "kv_a", "kv_b", "attention_gate", "qk", "ov", "kv", "qk_content", "qk_rotary", "qk_latent", "ov_latent", "W_Q", "W_K", "W_V", "W_O", "W_in", "W_gate", "W_out", "QK", "OV"] | str,
     head: Int | None = None,
     expert: Int | None = None,
     layout: Path | None = None,
@@ -654,8 +662,8 @@ def matrix(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
-    - layer: layer index; negative numbers count from the end
     - matrix: see `attnscope explain matrix`
+    - layer: layer index; negative numbers count from the end
     - head: select one head: a query head, or for k, v and kv a key/value head
     - expert: MoE layers: select the gate, up or down matrix of this expert
     - layout: JSON file that describes the checkpoint; replaces config.json
@@ -677,8 +685,10 @@ def matrix(
     return run("matrix", locals())
 
 
+@guided
 def circuits(
     models: Models,
+    text: Texts | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
@@ -690,7 +700,6 @@ def circuits(
     rope_offset: Int | None = None,
     all_eigenvalues: bool = False,
     composition: bool = False,
-    text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Batch | None = None,
@@ -714,6 +723,7 @@ def circuits(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this text
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -728,7 +738,6 @@ def circuits(
     - all_eigenvalues: also compute the copying score of the sum over heads if KV heads × head size
       (MLA: latent size) exceeds 1024; may take minutes
     - composition: compute composition scores of each head with the heads of earlier layers
-    - text: MLA models: estimate the RMS of each latent (the divisor in its RMSNorm) on this text
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
@@ -810,6 +819,7 @@ def circuits(
     return run("circuits", locals())
 
 
+@guided
 def attention(
     models: Models | Any = None,
     inputs: Any = None,
@@ -1051,17 +1061,19 @@ def attention(
     models, maps = positional_maps(models, maps)
     if gives_maps(models, maps):
         return attention_of(locals())
+    inputs, text = text_in_place_of_inputs(inputs, text)
     refuse_live(inputs=inputs, mask=mask, sinks=sinks, name=name)
     return run("attention", locals())
 
 
+@guided
 def predict(
     models: Models,
+    text: Texts | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Batch | None = None,
@@ -1096,11 +1108,11 @@ def predict(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - text: input text; several texts are separate sequences
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
@@ -1210,13 +1222,14 @@ def predict(
     return run("predict", locals())
 
 
+@guided
 def lens(
     models: Models,
+    text: Texts | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Batch | None = None,
@@ -1249,11 +1262,11 @@ def lens(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - text: input text; several texts are separate sequences
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
@@ -1358,13 +1371,14 @@ def lens(
     return run("lens", locals())
 
 
+@guided
 def ablate(
     models: Models,
+    text: Texts | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
-    text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Batch | None = None,
@@ -1399,11 +1413,11 @@ def ablate(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - text: input text; several texts are separate sequences
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
-    - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
@@ -1532,14 +1546,15 @@ def ablate(
     return run("ablate", locals())
 
 
+@guided
 def directions(
     models: Models,
+    matrix: Literal["ov", "qk", "o", "up", "gate", "down", "W_O", "W_in", "W_gate", "W_out", "QK", "OV"] | str | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
     remote: bool = False,
     layers: Layers | None = None,
-    matrix: Literal["ov", "qk", "o", "up", "gate", "down", "W_O", "W_in", "W_gate", "W_out", "QK", "OV"] | str | None = None,
     head: Int | None = None,
     directions: Int | None = None,
     top: Int | None = None,
@@ -1569,13 +1584,13 @@ def directions(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - matrix: matrix or circuit to decompose (ov, qk: one per head; others: one per layer): one of
+      ov,qk,o,up,gate,down (default: ov)
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
     - remote: Hub models: fetch only the byte ranges needed; cache nothing
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
-    - matrix: matrix or circuit to decompose (ov, qk: one per head; others: one per layer): one of
-      ov,qk,o,up,gate,down (default: ov)
     - head: ov and qk: show only this head (default: all)
     - directions: number of top singular vectors per head or matrix (default: 3)
     - top: number of top tokens per vector and sign (default: 10)
@@ -1659,8 +1674,10 @@ def directions(
     return run("directions", locals())
 
 
+@guided
 def plan(
     models: Models,
+    matrix: Names | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
@@ -1680,7 +1697,6 @@ def plan(
     kv_bytes: Real | str | None = None,
     max_perplexity: Real | str | None = None,
     set: str | None = None,
-    matrix: Names | None = None,
     layers: Layers | None = None,
     round: Int | None = None,
     eval_sequences: Int | None = None,
@@ -1698,6 +1714,8 @@ def plan(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - matrix: low-rank: factor only these matrices: see `attnscope explain matrix` (default: all
+      projections)
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
@@ -1726,8 +1744,6 @@ def plan(
       (e.g. +5%)
     - set: one exact setting: remove-layers=2,4 mlp=384 hidden-size=144 head-dim=16 kv-heads=1
       heads=4 mla=32+32 experts=6 low-rank=0.q:64,3.up:100
-    - matrix: low-rank: factor only these matrices: see `attnscope explain matrix` (default: all
-      projections)
     - layers: low-rank: factor only matrices of these layers (default: all)
     - round: round ranks and sizes to multiples of N (default: 1)
     - eval_sequences: number of evaluation windows used to search and compare methods; the final
@@ -1797,6 +1813,7 @@ def plan(
     return run("plan", locals())
 
 
+@guided
 def shrink(
     models: Models,
     plan: Path,
@@ -1856,12 +1873,13 @@ def shrink(
     return run("shrink", locals())
 
 
+@guided
 def report(
     models: Models,
+    text: Texts | None = None,
     *,
     layout: Path | None = None,
     stack: Literal["encoder", "decoder", "cross", "text", "vision"] | None = None,
-    text: Texts | None = None,
     text_pair: Texts | None = None,
     text_file: Path | None = None,
     tokens: Batch | None = None,
@@ -1900,10 +1918,10 @@ def report(
     - models: model folder (config.json and weights), weights file next to its config.json, or
       Hugging Face Hub name: ORG/NAME, ORG/NAME@REVISION, ORG/NAME@step*. BASE+ADAPTER: with a PEFT
       adapter (folder or Hub name) merged into it
+    - text: input text; several texts are separate sequences
     - layout: JSON file that describes the checkpoint; replaces config.json
     - stack: stack of a multi-stack model to analyze, like MODEL:STACK: encoder, decoder, cross,
       text or vision
-    - text: input text; several texts are separate sequences
     - text_pair: second text of a pair, which the tokenizer joins to text
     - text_file: input text file (UTF-8)
     - tokens: input token ids, e.g. 464,3290, for models without a tokenizer; several lists are
@@ -1951,6 +1969,7 @@ def report(
     return run_page("report", locals())
 
 
+@guided
 def export(
     file: Path,
     *,
@@ -1984,6 +2003,7 @@ def export(
     return run("export", locals())
 
 
+@guided
 class ModelCommands:
     """Methods of a model: its commands."""
 

@@ -11,7 +11,8 @@ from attnscope import _core
 from attnscope._chart import Chart
 from attnscope._charts import chart_of_picture, charts_of, named_chart
 from attnscope._errors import UsageError
-from attnscope._head_view import Heads, HeadView, Maps, head_view
+from attnscope._guidance import Named, guided
+from attnscope._head_view import Heads, HeadView, Maps, head_view, place_of
 from attnscope._matrix_pictures import pictures_of
 from attnscope._page import Page
 from attnscope._picture import Picture
@@ -23,6 +24,7 @@ OF_PAGES = ("spectrum", "weights", "similarity", "circuits", "attention")
 """Commands whose rows a report can show."""
 
 
+@guided
 class Drawn:
     """The part of a table that draws it."""
 
@@ -48,7 +50,7 @@ class Drawn:
 
         `plot()` shows the first one by default. A table of selected columns has no charts.
         """
-        return {name: chart.to_dict() for name, chart in self._charts.items()}
+        return Named({name: chart.to_dict() for name, chart in self._charts.items()})
 
     @cached_property
     def _charts(self) -> dict[str, Chart]:
@@ -95,7 +97,7 @@ class Drawn:
 
     def view(
         self,
-        layer: int | None = None,
+        layer: int | str | None = None,
         head: Heads | None = None,
         *,
         part: str = "all",
@@ -106,22 +108,24 @@ class Drawn:
         Only for rows of `attention`. It shows the first text. If the call did not keep its maps
         (`maps=True`), the model runs again. For maps from elsewhere, pass `tokens`.
 
-        - layer, head: what is shown first; `head` can be a list (default: 0)
+        - layer, head: what is shown first; `head` can be a list (default: 0). Also one text: "L3H2"
         - part: for a pair of texts, "a_to_b", "b_to_a", "a_to_a" or "b_to_b" (default: all)
         - tokens: the text of each token; for cross-attention, a pair: those of queries and keys
         """
+        layer, head = place_of(layer, head)
         return head_view(self._maps(layer), layer, head, part, tokens, is_grid=False)
 
     def grid(
-        self, layer: int | None = None, head: Heads | None = None, *, tokens: Any = None
+        self, layer: int | str | None = None, head: Heads | None = None, *, tokens: Any = None
     ) -> HeadView:
         """Return an interactive view of the maps of all heads. Click a map to see its tokens.
 
         The keywords are those of `view`.
         """
+        layer, head = place_of(layer, head)
         return head_view(self._maps(None), layer, head, "all", tokens, is_grid=True)
 
-    def _maps(self, layer: int | None) -> Maps:
+    def _maps(self, layer: Any) -> Maps:
         if self.command != "attention":
             raise UsageError(f"{self.command}: only rows of attention have maps")
         if self._maps_of is None:

@@ -41,6 +41,10 @@ class UsageKeyError(UsageError, KeyError):
         return str(self.args[0])  # KeyError would add quotes
 
 
+class UsageAttributeError(UsageError, AttributeError):
+    """Raised for an unknown name of a method or function."""
+
+
 class UsageIndexError(UsageError, IndexError):
     """Raised for a row that a table does not have."""
 

@@ -1,6 +1,7 @@
 """Attention maps as interactive views: lines between tokens of some heads, or a grid of all heads."""
 
 import html
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from attnscope import _core
 from attnscope._chart import Chart, save
 from attnscope._charts import chart_of
 from attnscope._errors import UsageError, UsageIndexError, UsageTypeError
+from attnscope._guidance import Hinted, guided
 from attnscope._plural import counted
 from attnscope._safetensors import Bytes
 from attnscope._values import Path
@@ -25,7 +27,7 @@ MOST_MAP_BYTES = 256 << 20
 PARTS = ("all", "a_to_b", "b_to_a", "a_to_a", "b_to_b")
 
 Token = tuple[int, str | None]
-Heads = int | Iterable[int]
+Heads = int | str | Iterable[int]
 
 
 @dataclass
@@ -43,11 +45,17 @@ class Maps:
     """For a pair of texts: 0 for tokens of text A, 1 for text B, -1 for special tokens."""
 
 
-class HeadView:
+@guided
+class HeadView(Hinted):
     """An interactive view of attention heads. A notebook displays it; `save` writes it.
 
     It is a self-contained page of less than 200 kB, without network access.
     """
+
+    _hints = {
+        **dict.fromkeys(("show", "display", "open"), "the view as the last line of a notebook cell, or view.save('heads.html')"),
+        **dict.fromkeys(("savefig", "write", "to_html"), "view.save('heads.html')"),
+    }
 
     def __init__(self, heads: _core.Heads, chart: str, height: int, title: str) -> None:
         self._heads = heads
@@ -98,6 +106,18 @@ def _index(name: str, value: Any, known: Sequence[int], what: str) -> int:
         return number
     shown = f"{known[0]} to {known[-1]}" if len(known) == known[-1] - known[0] + 1 else known
     raise UsageIndexError(f"{name}: {value} is not among the {what}: {shown}")
+
+
+def place_of(layer: Any, head: Any) -> tuple[Any, Any]:
+    """Return layer and head, also if one of them is a text such as "L3H2" for both."""
+    for name, value, other in (("layer", layer, head), ("head", head, layer)):
+        if not isinstance(value, str):
+            continue
+        found = re.fullmatch(r"[Ll](\d+)[Hh](\d+)", value.strip())
+        if found is None or other is not None:
+            raise UsageTypeError(f"{name}: expected a number, or only a text such as 'L3H2', not {value!r}")
+        return int(found[1]), int(found[2])
+    return layer, head
 
 
 def _heads_of(head: Any, count: int) -> list[int]:

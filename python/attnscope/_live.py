@@ -39,24 +39,42 @@ def positional_maps(models: Any, maps: Any) -> tuple[Any, Any]:
     The maps are the output of a transformers model, or its attentions: a tuple of arrays
     (N, H, T, T), one per layer. They can also be one array (L, H, T, T) or (L, N, H, T, T).
     """
+    if models is None and maps is not None:
+        return None, _of_layers("maps", maps)
     if maps is not None or models is None or is_module(models):
         return models, maps
     if isinstance(models, Mapping) and "logits" in models or hasattr(models, "last_hidden_state"):
         given = getattr(models, "attentions", None)
-        if given is None:
-            raise UsageError("models: this output has no attentions: run with output_attentions=True")
-        models = given
-    if is_array(models):
-        if models.ndim not in (4, 5):
+        if not is_array(given) and (not given or all(one is None for one in given)):
             raise UsageError(
-                "models: expected maps (L, H, T, T) or (L, N, H, T, T), not an array of shape "
-                f"{tuple(models.shape)}"
+                "models: this output has no attentions: run with output_attentions=True, "
+                'and load the model with attn_implementation="eager"'
             )
-        return None, [(layer, models[layer]) for layer in range(int(models.shape[0]))]
-    several = isinstance(models, (list, tuple)) and len(models) > 0
-    if several and all(one is None or is_array(one) for one in models):
-        return None, [(layer, one) for layer, one in enumerate(models) if one is not None]
-    return models, maps
+        models = given
+    found = _of_layers("models", models)
+    return (models, maps) if found is models else (None, found)
+
+
+def _of_layers(name: str, given: Any) -> Any:
+    """Return pairs of a layer and its maps, if they are one array or one array per layer."""
+    if is_array(given):
+        if given.ndim not in (4, 5):
+            raise UsageError(
+                f"{name}: expected maps (L, H, T, T) or (L, N, H, T, T), not an array of shape "
+                f"{tuple(given.shape)}"
+            )
+        return [(layer, given[layer]) for layer in range(int(given.shape[0]))]
+    if not isinstance(given, (list, tuple)) or (isinstance(given, list) and not given):
+        return given
+    if not all(one is None or is_array(one) for one in given):
+        return given
+    pairs = [(layer, one) for layer, one in enumerate(given) if one is not None]
+    if not pairs:
+        raise UsageError(
+            f"{name}: no attentions: load the model with attn_implementation=\"eager\", "
+            "and run it with output_attentions=True"
+        )
+    return pairs
 
 
 def attention_of(given: dict[str, Any]) -> Table:
@@ -83,6 +101,11 @@ def attention_of(given: dict[str, Any]) -> Table:
     if given["layers"] is not None:
         raise UsageTypeError("layers: not supported for maps: pass only the maps of the layers that you want")
     return measure_maps(given["maps"], given["mask"], given["sinks"], given["name"], arguments)
+
+
+def text_in_place_of_inputs(inputs: Any, text: Any) -> tuple[Any, Any]:
+    """Return inputs and text, if a text for a checkpoint was passed in the place of inputs."""
+    return (None, inputs) if text is None else (inputs, text)
 
 
 def refuse_live(**given: Any) -> None:
@@ -244,7 +267,7 @@ def _of_module(
     batches = batches_of(module, inputs)
     tensors = [array for batch in batches for array in tensors_of(batch).values()]
     if not tensors:
-        raise UsageTypeError("inputs: contain no tensors")
+        raise UsageTypeError('inputs: contain no tensors: call the tokenizer with return_tensors="pt"')
     meter = Meter(
         arguments,
         "inputs",

@@ -9,19 +9,25 @@ from typing import Any
 from attnscope import _core, _html
 from attnscope._commands import ModelCommands
 from attnscope._errors import UsageTypeError
+from attnscope._guidance import Hinted, Named, guided
+from attnscope._hints import OF_MODELS
 from attnscope._memory import InMemory, in_memory, is_in_memory, open_in_memory
 from attnscope._run import name_of, open_core
 from attnscope._values import Path
 
 
-class Model(ModelCommands):
+class Model(ModelCommands, Hinted):
     """An open checkpoint. Every command except `info` is a method.
 
     `info` is a property here; the command is `attnscope.info(model)`. A copied or unpickled model
     opens the same files again. A model in memory cannot be copied or pickled.
     """
 
+    _hints = OF_MODELS
+
     def __init__(self, core: _core.OpenModel, memory: InMemory | None = None) -> None:
+        if not isinstance(core, _core.OpenModel):
+            raise UsageTypeError("Model: use attnscope.open(path)")
         self._core = core
         self._memory = memory
 
@@ -48,8 +54,9 @@ class Model(ModelCommands):
         of each stack to its metadata.
         """
         if len(self._stacks) == 1:
-            return self._stacks[0]
-        return {"name": self.name, "stacks": {stack["stack"]: stack for stack in self._stacks}}
+            return Named(self._stacks[0])
+        stacks = {stack["stack"]: Named(stack) for stack in self._stacks}
+        return Named({"name": self.name, "stacks": stacks})
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._core.is_in_memory:
@@ -67,6 +74,7 @@ def _reopened(path: str, layout: str, remote: bool) -> Model:
     return Model(open_core(path, layout, remote, progress=None))
 
 
+@guided
 def open(
     model: Path | Any,
     *,

@@ -4,12 +4,19 @@ import html
 import os
 
 from attnscope import _core
+from attnscope._guidance import Hinted, guided
 from attnscope._files import write
 from attnscope._safetensors import Bytes
 
 
-class Page:
+@guided
+class Page(Hinted):
     """A self-contained HTML report. A notebook displays it; `save` writes it to a file."""
+
+    _hints = {
+        **dict.fromkeys(("show", "display", "open"), "the page as the last line of a notebook cell, or page.save('report.html')"),
+        **dict.fromkeys(("write", "to_html"), "page.save('report.html')"),
+    }
 
     def __init__(self, content: Bytes, notes: list[str], files: _core.RunFiles | None) -> None:
         self._content = content

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from attnscope._errors import UsageKeyError
+from attnscope._guidance import nearest
 
 SHAPE = "shape"
 """The one field that is a tuple in a row, and two columns: shape_0 and shape_1."""
@@ -20,7 +21,9 @@ def unknown(name: object, names: Iterable[str]) -> UsageKeyError:
     if near:
         more = ", …" if len(near) > MOST_NEAR else ""
         return UsageKeyError(f"{name}: use {' or '.join(map(repr, near[:MOST_NEAR]))}{more}")
-    return UsageKeyError(f"{name}; columns: {', '.join(known)}")
+    meant = nearest(name, known) if isinstance(name, str) else None
+    guess = f" (did you mean '{meant}'?)" if meant else ""
+    return UsageKeyError(f"{name}{guess}; columns: {', '.join(known)}")
 
 
 class Row(dict[str, Any]):

@@ -17,10 +17,14 @@ from attnscope._progress import ProgressLine
 from attnscope._safetensors import arrays_of
 from attnscope._media_inputs import in_files
 from attnscope._table import Table
+from attnscope._token_inputs import with_tokens
 from attnscope._values import IN_MEMORY, checked, split_pairs, texts_of
 from attnscope._worker import ModelFiles
 
 Arguments = list[tuple[str, str]]
+
+PAIR = "diff"
+"""The command that compares two models, which can be the same one."""
 
 
 class _Open:
@@ -90,8 +94,9 @@ class _OpenModels:
         # Paths that the library opens itself during the call.
         self._places = {_place_of(name_of(model)) for model in given if not is_open(model)}
 
-    def text_of(self, model: _core.OpenModel) -> str:
-        if id(model) not in self._texts:
+    def text_of(self, model: _core.OpenModel, is_again: bool = False) -> str:
+        """Return the name of the model. `is_again`: the other model of a pair, under its own name."""
+        if id(model) not in self._texts or is_again:
             text, number = model.name, 1
             while _place_of(text) in self._places or (number > 1 and os.path.exists(text)):
                 number += 1
@@ -126,6 +131,12 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, _Open
     ]
     for model in models:
         checked("models", name_of(model), is_path=True)
+    if command == PAIR and len(models) == 2 and not is_open(models[1]):
+        # The library would drop a path that is given twice.
+        if not is_open(models[0]) and _place_of(name_of(models[0])) == _place_of(name_of(models[1])):
+            layout = given.get("layout")
+            described = "" if layout is None else os.fsdecode(layout)
+            models[1] = _Open(open_core(name_of(models[1]), described, bool(given.get("remote")), None))
     open_models = _OpenModels(models)
     for parameter in parameters:
         value = given.get(parameter["name"])
@@ -134,8 +145,9 @@ def _arguments(command: str, given: Mapping[str, Any]) -> tuple[Arguments, _Open
                 text = checked(parameter["name"], text, parameter["type"] == "file")
                 arguments.append((parameter["name"], text))
             continue
-        for model in models:
-            text = open_models.text_of(model._core) if is_open(model) else name_of(model)
+        for at, model in enumerate(models):
+            is_again = command == PAIR and at == 1
+            text = open_models.text_of(model._core, is_again) if is_open(model) else name_of(model)
             arguments.append(("models", text))
         # This layout would also apply to the paths that the library opens. Open models already have
         # their own.
@@ -179,7 +191,7 @@ def _elsewhere(
 
 def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, Any]:
     """Run a command and write its files, except those to keep in memory. Return the outcome."""
-    keywords = split_pairs(given)
+    keywords = split_pairs(with_tokens(given))
     wanted = keywords.pop("progress", None)
     executor = keywords.pop("executor", None)
     if "self" in keywords:
@@ -194,11 +206,11 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
                 name, arguments + more, open_models.by_text, show, elsewhere
             )
     if elsewhere is not None:
-        elsewhere.warn(stacklevel=4)
+        elsewhere.warn(stacklevel=5)
         for model in open_models.by_text.values():  # after the run: errors from workers take precedence
             model.check_current()
     for warning in outcome["warnings"]:
-        warnings.warn(warning, CheckpointWarning, stacklevel=4)
+        warnings.warn(warning, CheckpointWarning, stacklevel=5)
     for path, content in outcome["files"].items():
         if not path.startswith(IN_MEMORY):
             write(path, content)

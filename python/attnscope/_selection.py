@@ -48,7 +48,9 @@ def test_of(predicate: Predicate | None, where: Mapping[str, Any], names: list[s
     """Return a function that tests a row."""
     if predicate is not None and not callable(predicate):
         kind = type(predicate).__name__
-        raise UsageTypeError(f"filter: expected a function of a row, not {kind}")
+        raise UsageTypeError(
+            f"filter: expected a function of a row or columns as keywords, such as filter(layer=0), not {kind}"
+        )
     for name in where:
         if name not in names:
             raise unknown(name, names)

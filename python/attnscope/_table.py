@@ -15,7 +15,9 @@ from attnscope._drawn import Drawn
 from attnscope._errors import UsageError, UsageIndexError, UsageTypeError
 from attnscope._files import write
 from attnscope._grid import grid, scalars
+from attnscope._guidance import Hinted, Named, guided, no_attribute
 from attnscope._head_view import Maps
+from attnscope._hints import OF_TABLES
 from attnscope._matrix_pictures import matrix_of
 from attnscope._parquet import parquet_of
 from attnscope._plural import counted
@@ -29,8 +31,12 @@ if TYPE_CHECKING:
     import pyarrow
 
 MOST_LINES = 60  # shown of a table in a terminal
+_NUMPY = ("dtype", "ndim")
+"""Names of columns that are not attributes, because libraries would take the table for an array."""
 
-class Table(Drawn):
+
+@guided
+class Table(Drawn, Hinted):
     """Rows of one command, with the same names and numbers as the command line's CSV.
 
     `table["stable_rank"]` is a column as an array, `table[0]` a row as a dict, `table[:3]` a list of
@@ -40,11 +46,15 @@ class Table(Drawn):
 
     A column has the same type in every table: nulls do not change it. The column `scope` states
     what a row describes: a head, a matrix or a layer. Only Python's tables have it.
+
+    `table.entropy` is also a column, unless a method or property has this name.
     """
+
+    _hints = OF_TABLES
 
     def __init__(self, report: _core.Report, arrays: dict[str, NDArray[Any]]) -> None:
         self._report = report
-        self.arrays = arrays
+        self.arrays: dict[str, NDArray[Any]] = Named(arrays)
         """Requested arrays, in addition to the rows: attentions, hidden_states, logits, ..."""
         self.tokens: list[str] | None = None
         """Texts of the tokens of `arrays`, for labels. None: no tokenizer, or no arrays."""
@@ -143,6 +153,20 @@ class Table(Drawn):
         if not 0 <= index < len(self):
             raise UsageIndexError(f"the table has {counted(len(self), 'row')}")
         return self._row(index)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise no_attribute("Table", name, (), {})
+            if name in _NUMPY or name not in (*self.columns, *self._names):
+                public = [one for one in dir(type(self)) if not one.startswith("_")]
+                raise no_attribute("Table", name, [*public, *self.columns], OF_TABLES)
+            return self[name]
+
+    def __dir__(self) -> list[str]:
+        names = [name for name in self._names if name.isidentifier()]
+        return sorted({*super().__dir__(), *names} - set(_NUMPY))
 
     def _array(self, name: str) -> NDArray[Any]:
         if name == SHAPE and SHAPE not in self.columns and SHAPE in self._names:
@@ -297,12 +321,18 @@ class Table(Drawn):
             {name: pandas.Series(pandas_array(self._column(name))) for name in self.columns}
         )
 
-    def to_numpy(self, name: str) -> NDArray[np.float64]:
+    def to_numpy(self, name: str | None = None) -> NDArray[np.float64]:
         """Return a column of numbers as an array (layers, heads); NaN where the table has no row.
+
+        Without a name, for the rows of one matrix: the matrix.
 
         Rows of whole matrices and layers are not used. If several rows have the same layer and
         head, for example of several matrices, select one of them with `filter` first.
         """
+        if name is None and hasattr(self, "__array__"):
+            return np.asarray(self, dtype=np.float64)
+        if name is None:
+            raise UsageTypeError("to_numpy: missing column, as in table.to_numpy('entropy')")
         if name not in self.columns:
             raise unknown(name, self.columns)
         return grid(self, name)

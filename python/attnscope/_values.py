@@ -16,7 +16,9 @@ Int = SupportsIndex
 Real = SupportsFloat
 """Also a number of NumPy."""
 Names = str | Iterable[str]
-Texts = str | Iterable[str] | Iterable[tuple[str, str]]
+Ids = str | Iterable[SupportsIndex]
+Texts = str | Iterable[str] | Iterable[tuple[str, str]] | Iterable[Ids] | Ids | Mapping[str, Any]
+"""Also the output of a tokenizer, or token ids."""
 Layers = SupportsIndex | str | range | slice | Iterable[SupportsIndex | str | range | slice]
 Head = str | Sequence[SupportsIndex] | NDArray[np.integer[Any]]
 Shares = SupportsFloat | str | Iterable[SupportsFloat]
@@ -24,9 +26,11 @@ Ranks = SupportsIndex | str | Iterable[SupportsIndex | str]
 Bins = SupportsIndex | str
 Range = str | Sequence[SupportsFloat] | NDArray[np.number[Any]]
 Size = SupportsIndex | str
-Ids = str | Iterable[SupportsIndex]
 Batch = str | Iterable[SupportsIndex] | Iterable[Iterable[SupportsIndex] | str] | Any
 Positions = SupportsIndex | str | os.PathLike[str] | range | slice | Iterable[SupportsIndex | str | range | slice]
+
+OF_TRANSFORMERS = {f"{name}_proj": name for name in ("q", "k", "v", "o", "gate", "up", "down")}
+"""Matrices by their names in transformers."""
 
 OF_TRANSFORMER_LENS = {
     "W_Q": "q",
@@ -85,7 +89,7 @@ def role(name: str) -> str:
             f"matrix: {name} belongs to no layer: pass its tensor, as in spectrum(model, tensor=NAME); "
             "info(model) lists the names"
         )
-    return OF_TRANSFORMER_LENS.get(name, name)
+    return (OF_TRANSFORMERS | OF_TRANSFORMER_LENS).get(name, name)
 
 
 def _role(value: Any) -> str:
@@ -236,7 +240,7 @@ def texts_of(parameter: dict[str, Any], value: Any) -> list[str]:
     if parameter["type"] != "texts":
         values = [value]
     elif is_ids(parameter):
-        values = _sequences(value)
+        values = sequences_of(value)
     else:
         values = list(value) if _is_list(value) else [value]
     texts = [text_of(parameter, each) for each in values]
@@ -261,7 +265,7 @@ def split_pairs(given: Mapping[str, Any]) -> dict[str, Any]:
     return dict(given) | {"text": list(first), "text_pair": list(second)}
 
 
-def _sequences(value: Any) -> list[Any]:
+def sequences_of(value: Any) -> list[Any]:
     """Return the lists of token ids in a value: one list, several, or an array (N, T) or (T,)."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         return [value]

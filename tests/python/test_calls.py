@@ -63,7 +63,7 @@ def test_several_texts(gpt2: str) -> None:
     alone = next(iter(asc.predict(gpt2, text="Good night", top=1)))
     assert rows[1]["token_id"] == alone["token_id"]
     with pytest.raises(TypeError, match="text: expected a str or a list of str"):
-        asc.predict(gpt2, text=[1])  # type: ignore[arg-type]
+        asc.predict(gpt2, text=[1.5])  # type: ignore[arg-type]
 
 
 def test_tokens_as_texts_or_ids(gpt2: str) -> None:

@@ -156,7 +156,7 @@ def test_view_of_a_pair() -> None:
         ({"layer": 99}, IndexError, "layer: 99 is not among the layers: 0 to"),
         ({"head": 99}, IndexError, "head: 99 is not among the heads: 0 to"),
         ({"head": []}, ValueError, "head: empty list"),
-        ({"head": "two"}, TypeError, "head: expected a number, not str"),
+        ({"head": "two"}, TypeError, "head: expected a number, or only a text such as 'L3H2'"),
         ({"layer": 1.5}, TypeError, "layer: expected a number, not float"),
         ({"part": "a_to_b"}, ValueError, "part: the text is not a pair"),
         ({"part": 3}, TypeError, "part: expected a text, not int"),

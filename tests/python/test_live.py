@@ -139,10 +139,10 @@ def test_invalid_maps() -> None:
         ([(0, maps[:, :, :3])], ValueError, "3 queries but 4 keys"),
         ([(0, maps.astype(int))], TypeError, "real numbers"),
         ([(0, maps), (0, maps[:, :1])], ValueError, "1 heads, but earlier maps have 2"),
-        ([maps], TypeError, "pairs"),
+        ([maps, "map"], TypeError, "pairs"),
         ([(-1, maps)], TypeError, "a layer number from 0 or a layer name"),
         ([(0, "map")], TypeError, "expected an array"),
-        (maps, TypeError, "pairs"),
+        (maps[0, 0], ValueError, r"maps: expected maps \(L, H, T, T\)"),
     ]
     for given, kind, words in wrong:
         with pytest.raises(kind, match=words):

@@ -205,7 +205,7 @@ def test_rows_are_filtered(heads: asc.Table, gpt2: str) -> None:
     assert narrow.columns == ["stable_rank"] and len(narrow) == len(heads) // 2
     assert of_head.to_csv().count("\r\n") == 2 and "layer" in repr(of_head)
     assert list(heads.filter(layer=0).charts) == list(heads.charts)
-    with pytest.raises(KeyError, match="layers; columns: "):
+    with pytest.raises(KeyError, match=r"layers \(did you mean 'layer'\?\); columns: "):
         heads.filter(layers=0)
     with pytest.raises(TypeError, match="filter: expected a function"):
         heads.filter("q")  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import numpy as np
 
 from attnscope._commands import attention, spectrum
 from attnscope._errors import Error, NumericalError, UsageError
+from attnscope._guidance import guided
 from attnscope._modules import module_in
 from attnscope._table import Table
 from attnscope._values import Layers
@@ -18,6 +19,7 @@ OF_MATRICES = ("effective_rank", "stable_rank", "spectral_norm")
 """Fields of `spectrum` that are logged for each matrix."""
 
 
+@guided
 class Monitor:
     """Measures a model every `every` steps, and keeps the results of all steps.
 
