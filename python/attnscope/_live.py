@@ -14,6 +14,7 @@ from attnscope._memory import name_of_live
 from attnscope._meter import Meter, as_numpy, hash_of
 from attnscope._padding import Padding
 from attnscope._modules import batches_of, call, eager, is_module, module_in, not_eager, tensors_of, tokenized
+from attnscope._sharded import refuse_sharded
 from attnscope._stacks import Layers
 from attnscope._table import Table
 from attnscope._values import text_of
@@ -93,6 +94,7 @@ def attention_of(given: dict[str, Any]) -> Table:
         for name in ("maps", "mask"):
             if given[name] is not None:
                 raise UsageTypeError(f"{name}: not supported with a live module, which provides it itself")
+        refuse_sharded(given["models"])
         inputs = tokenized(given["models"], given["tokenizer"], given["inputs"])
         module = module_in(given["models"])
         return _of_module(module, inputs, given["sinks"], given["name"], arguments)

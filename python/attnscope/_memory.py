@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from attnscope import _core
 from attnscope._arrays import is_array, readable
 from attnscope._errors import UsageTypeError, error_of, usage_errors
+from attnscope._sharded import refuse_sharded
 from attnscope._values import checked
 
 WRAPPERS = ("_orig_mod.", "module.")
@@ -92,6 +93,7 @@ def _without_bridge(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMemory:
+    refuse_sharded(model)
     if isinstance(model, Mapping):
         tensors = model
     else:

@@ -67,8 +67,7 @@ class Module:
     def parameters(self) -> Iterator[Any]:
         return iter(())
 
-    def named_parameters(self, recurse: bool) -> Iterator[tuple[str, Any]]:
-        assert not recurse
+    def named_parameters(self, recurse: bool = True) -> Iterator[tuple[str, Any]]:
         return iter(())
 
     def eval(self) -> None:

@@ -10,6 +10,7 @@ from attnscope._commands import attention, spectrum
 from attnscope._errors import Error, NumericalError, UsageError
 from attnscope._guidance import guided
 from attnscope._modules import module_in
+from attnscope._sharded import refuse_sharded
 from attnscope._table import Table
 from attnscope._values import Layers
 from attnscope.callbacks._collapse import FEWEST_KEYS, Collapse, uniform_entropy
@@ -97,6 +98,7 @@ class Monitor:
 
         A model whose maps hold NaN is reported by a warning, so that the training can continue.
         """
+        refuse_sharded(model)
         if self._probe is None:
             self.before_step(model)
         if self._probe is None:
