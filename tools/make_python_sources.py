@@ -89,8 +89,8 @@ LIVE = {
         "inputs": ("inputs", "Any", "None", "for a live module: its input: a dict, a tensor, "
                    "a text, or a list of these. A tuple is the arguments of one call"),
         "maps": ("maps", "Path | bool | Iterable[Any] | None", "None", "also write the maps "
-                 "to this .safetensors file; or, without models: pairs of a layer number or name and "
-                 "its maps (..., H, T, S)"),
+                 "to this .safetensors file. For a live module: True keeps those of the first sequence. "
+                 "Without models: pairs of a layer number or name and its maps (..., H, T, S)"),
         "mask": ("mask", "Any", "None", "for maps: (N, T), nonzero at tokens, zero at padding; "
                  "for cross-attention, a pair: the masks of queries and of keys"),
         "sinks": ("sinks", "bool | None", "None", "for a live module or maps: whether weights may sum to "

@@ -910,8 +910,9 @@ def attention(
     - induction: compute the induction and duplicate-token scores of each head on random tokens
       repeated twice
     - heatmap: draw the attention map of one head, such as L0H2, on the first sequence
-    - maps: also write the maps to this .safetensors file; or, without models: pairs of a layer
-      number or name and its maps (..., H, T, S)
+    - maps: also write the maps to this .safetensors file. For a live module: True keeps those of
+      the first sequence. Without models: pairs of a layer number or name and its maps (..., H, T,
+      S)
     - maps_of: save the maps of the first sequence, or the mean maps over all sequences: first or
       mean (default: first)
     - log: with heatmap: use a logarithmic scale

@@ -8,6 +8,7 @@ from typing import Any
 from attnscope import _describe
 from attnscope._arrays import is_array
 from attnscope._errors import UsageError, UsageTypeError, error_of
+from attnscope._held import Held
 from attnscope._interception import Interception, Weights
 from attnscope._user_maps import measure_maps
 from attnscope._memory import name_of_live
@@ -91,13 +92,17 @@ def attention_of(given: dict[str, Any]) -> Table:
             raise UsageTypeError(f"{name}: not supported for a live module or maps")
         arguments.append((name, text))
     if is_module(given["models"]):
-        for name in ("maps", "mask"):
-            if given[name] is not None:
-                raise UsageTypeError(f"{name}: not supported with a live module, which provides it itself")
+        if given["mask"] is not None:
+            raise UsageTypeError("mask: not supported with a live module, which provides it itself")
+        if given["maps"] is not None and not isinstance(given["maps"], bool):
+            raise UsageTypeError("maps: with a live module, expected True: the module provides the maps")
         refuse_sharded(given["models"])
         inputs = tokenized(given["models"], given["tokenizer"], given["inputs"])
-        module = module_in(given["models"])
-        return _of_module(module, inputs, given["sinks"], given["name"], arguments)
+        tokenizer = given["tokenizer"]
+        if tokenizer is None:
+            tokenizer = getattr(given["models"], "tokenizer", None)
+        held = Held(bool(given["maps"]))
+        return _of_module(given, module_in(given["models"]), inputs, arguments, held, tokenizer)
     if given["inputs"] is not None:
         raise UsageTypeError("inputs: only supported with a live module")
     if given["layers"] is not None:
@@ -264,7 +269,8 @@ def _facts_of(module: Any, name: str | None) -> dict[str, Any]:
 
 
 def _of_module(
-    module: Any, inputs: Any, sinks: bool | None, name: str | None, arguments: list[tuple[str, str]]
+    given: Mapping[str, Any], module: Any, inputs: Any, arguments: list[tuple[str, str]], held: Held,
+    tokenizer: Any,
 ) -> Table:
     batches = batches_of(module, inputs)
     tensors = [array for batch in batches for array in tensors_of(batch).values()]
@@ -273,11 +279,13 @@ def _of_module(
     meter = Meter(
         arguments,
         "inputs",
-        _facts_of(module, name),
+        _facts_of(module, given["name"]),
         sum(int(next(iter(tensors_of(batch).values())).shape[0]) for batch in batches),
         hash_of(as_numpy(array) for array in tensors),
+        held,
     )
-    watch = Watch(module, meter, sinks)
+    held.start(tensors_of(batches[0]), tokenizer)
+    watch = Watch(module, meter, given["sinks"])
     with eager(module), watch.watching():
         left = not_eager(module)
         for batch in batches:
@@ -287,7 +295,12 @@ def _of_module(
     meter.notes += watch.calls.notes
     if not meter.has_maps:
         raise _no_maps(module, left)
-    return meter.table()
+    table = meter.table()
+    if given["maps"]:
+        table.arrays.update(held.arrays())
+        table.tokens = held.texts()
+    table._maps_of = lambda _layer: held.view(str(table.models[0]["name"]))
+    return table
 
 
 def _no_maps(module: Any, kinds: list[str]) -> Exception:

@@ -82,7 +82,7 @@ def test_columns_are_attributes(model: asc.Model, table: asc.Table) -> None:
     assert {"stable_rank", "layer", "filter"} <= set(dir(table)) and "energy_rank_0.9" not in dir(table)
     assert callable(columns.head), "methods come first"
     described = asc.info(model)
-    assert "dtype" in described and not hasattr(described, "dtype")  # it is no array
+    assert "dtype" in described and not hasattr(described, "dtype")  # it is not an array
     assert pickle.loads(pickle.dumps(table)).layer.tolist() == columns.layer.tolist()
 
 
