@@ -1,11 +1,13 @@
 //! Draws an SVG of attnscope's own charts as PNG: the elements and attributes that the charts use.
 
 mod shapes;
+mod small_png;
 mod text;
 
 use crate::boundary::{guarded, slice, Bytes};
 use roxmltree::{Document, Node};
 use shapes::{number, paint_of, path_of, rounded, Style};
+use small_png::encoded;
 use std::sync::Arc;
 use text::Fonts;
 use tiny_skia::{
@@ -257,11 +259,7 @@ fn drawn(svg: &str, font: &[u8], scale: f32) -> Result<(i32, Vec<u8>), String> {
         style: Style::default(),
     };
     canvas.draw(root, &place)?;
-    let png = canvas
-        .pixmap
-        .encode_png()
-        .map_err(|error| error.to_string())?;
-    Ok((OK, png))
+    Ok((OK, encoded(&canvas.pixmap)?))
 }
 
 /// # Safety

@@ -19,29 +19,43 @@ from attnscope import _core
 TEXT = "To be, or not to be, that is the question"
 
 
+CHANNELS = {2: 3, 3: 1, 6: 4}
+"""By the kind of a PNG: red, green and blue; with a palette; with alpha."""
+
+
+def kind_of(png: bytes) -> int:
+    return png[25]
+
+
 def pixels_of(png: bytes) -> NDArray[np.uint8]:
-    """Decode a PNG with 8-bit red, green, blue and alpha (RFC 2083)."""
+    """Decode a PNG with 8 bits per channel (RFC 2083) to red, green, blue and alpha."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
-    width, height, depth, kind = struct.unpack(">IIBB", png[16:26])
-    assert (depth, kind) == (8, 6)
-    data, at = b"", 8
+    width, height, depth, _ = struct.unpack(">IIBB", png[16:26])
+    assert depth == 8
+    chunks, at = {b"IDAT": b"", b"PLTE": b""}, 8
     while at < len(png):
         size, name = struct.unpack(">I4s", png[at : at + 8])
         assert zlib.crc32(png[at + 4 : at + 8 + size]) == struct.unpack(">I", png[at + 8 + size : at + 12 + size])[0]
-        data += png[at + 8 : at + 8 + size] if name == b"IDAT" else b""
+        chunks[name] = chunks.get(name, b"") + png[at + 8 : at + 8 + size]
         at += 12 + size
-    lines = np.frombuffer(zlib.decompress(data), np.uint8).reshape(height, 1 + 4 * width)
-    out = np.zeros((height, 4 * width), np.int64)
-    above = np.zeros(4 * width, np.int64)
+    each = CHANNELS[kind_of(png)]
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + each * width)
+    out = np.zeros((height, each * width), np.int64)
+    above = np.zeros(each * width, np.int64)
     for row, line in enumerate(lines):
         kind, values = int(line[0]), line[1:].astype(np.int64)
-        for x in range(4 * width):
-            left, corner = (out[row, x - 4], above[x - 4]) if x >= 4 else (0, 0)
+        for x in range(each * width):
+            left, corner = (out[row, x - each], above[x - each]) if x >= each else (0, 0)
             guess = left + above[x] - corner
             nearest = min((abs(guess - one), place, one) for place, one in enumerate((left, above[x], corner)))[2]
             out[row, x] = (values[x] + [0, left, above[x], (left + above[x]) // 2, nearest][kind]) % 256
         above = out[row]
-    return out.astype(np.uint8).reshape(height, width, 4)
+    found = out.astype(np.uint8).reshape(height, width, each)
+    if each == 1:
+        found = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)[found[..., 0]]
+    if each < 4:
+        found = np.concatenate([found, np.full((height, width, 1), 255, np.uint8)], axis=2)
+    return found
 
 
 def drawn(inside: str, width: int = 20, height: int = 10) -> NDArray[np.uint8]:
@@ -58,6 +72,38 @@ def test_png_of_shapes() -> None:
     expected = np.zeros((10, 20, 4), np.uint8)
     expected[1:5, 2:5] = (255, 0, 0, 255)
     assert np.array_equal(moved, expected)
+
+
+def png_of_pixels(pixels: NDArray[np.int64]) -> bytes:
+    height, width, _ = pixels.shape
+    rects = "".join(
+        f'<rect x="{x}" y="{y}" width="1" height="1" fill="#{"".join(f"{one:02x}" for one in pixels[y, x])}"/>'
+        for y in range(height)
+        for x in range(width)
+    )
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">{rects}</svg>'
+    return _core.chart_png(svg, 1.0)
+
+
+def test_pngs_have_a_palette_if_colors_hardly_change() -> None:
+    few = np.random.default_rng(0).integers(0, 256, (16, 16, 3))
+    png = png_of_pixels(few)  # 256 colors
+    assert kind_of(png) == 3 and np.array_equal(pixels_of(png)[..., :3], few)
+    many = np.random.default_rng(1).integers(0, 256, (30, 30, 3))
+    png = png_of_pixels(many)
+    assert kind_of(png) == 2 and np.array_equal(pixels_of(png)[..., :3], many)
+    close = np.full((40, 20, 3), 100)  # half of the pixels have one color, the others 400 colors
+    close[:20, :, 0] += np.arange(20)[:, np.newaxis]
+    close[:20, :, 1] += np.arange(20)
+    png = png_of_pixels(close)
+    change = np.abs(pixels_of(png)[..., :3] - close)
+    assert kind_of(png) == 3 and change.max() <= 40 and not change[20:].any()
+
+
+def test_pngs_of_charts_are_small(gpt2: str) -> None:
+    chart = asc.open(gpt2).spectrum("q", values=True).plot()
+    assert kind_of(chart.png()) == 3 and len(chart.png()) < 100_000
+    assert len(chart.png(1)) < len(chart.png()) < len(chart.png(4))
 
 
 def test_png_of_lines_paths_and_clips() -> None:
