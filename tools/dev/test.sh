@@ -191,6 +191,19 @@ check_in_transformers() {
     return 0
   fi
   run_checks build/torch adapters compressed_models plan_numbers
+  torch_tests
+}
+
+# Runs the tests of the Python package that need PyTorch, on the wheel that check_packages built.
+torch_tests() {
+  ls build/wheels/*.whl >/dev/null 2>&1 || return 0
+  say "tests, torch"
+  log=build/torch-tests.log
+  : >"$log"
+  quietly "$log" build/torch/bin/pip install --quiet --force-reinstall --no-deps build/wheels/*.whl
+  quietly "$log" build/torch/bin/python -m pytest -q -p no:cacheprovider tests/python/test_models.py::test_live_module \
+    $(printf 'tests/python/test_%s.py ' arrays callbacks live_modules live_torch live_views sharded)
+  tail -n 1 "$log"
 }
 
 check_build_cost() {
