@@ -2,14 +2,14 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from attnscope import _core, _describe
 from attnscope._executor import Elsewhere
-from attnscope._errors import CheckpointWarning, UsageTypeError, error_of
+from attnscope._errors import CheckpointWarning, UsageError, UsageTypeError, error_of
 from attnscope._files import write
 from attnscope._maps_source import maps_source
 from attnscope._page import Page
@@ -189,6 +189,22 @@ def _elsewhere(
     return Elsewhere(executor, files_of, given.get("threads") or 1)
 
 
+@contextmanager
+def _errors_for_memory(models: _OpenModels) -> Iterator[None]:
+    """Name the keyword that a model in memory needs, instead of missing files."""
+    try:
+        yield
+    except UsageError as error:
+        is_missing = str(error.problem).startswith("has no tokenizer")
+        memory = [name for name, model in models.by_text.items() if model.is_in_memory]
+        if not memory or not is_missing or error.file not in (None, *memory):
+            raise
+        problem, hint = "has no tokenizer", "pass tokenizer= to this call or to open, or token ids with tokens"
+        own = memory[0].partition("/")[2]
+        parts = {"parameter": "tokenizer", "problem": problem, "hint": hint}
+        raise error_of("usage", f"{own}: {problem} ({hint})", parts) from None
+
+
 def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, Any]:
     """Run a command and write its files, except those to keep in memory. Return the outcome."""
     keywords = split_pairs(with_tokens(given))
@@ -202,9 +218,10 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
             ProgressLine(name, wanted) as show,
             _elsewhere(executor, keywords, arguments, open_models) as elsewhere,
         ):
-            outcome: dict[str, Any] = _core.run(
-                name, arguments + more, open_models.by_text, show, elsewhere
-            )
+            with _errors_for_memory(open_models):
+                outcome: dict[str, Any] = _core.run(
+                    name, arguments + more, open_models.by_text, show, elsewhere
+                )
     if elsewhere is not None:
         elsewhere.warn(stacklevel=5)
         for model in open_models.by_text.values():  # after the run: errors from workers take precedence

@@ -130,8 +130,9 @@ def test_modules_in_every_command() -> None:
 def test_tokenizer_of_a_call() -> None:
     tokenizer = (ROOT / "examples/shakespeare-gpt2/tokenizer.json").read_text()
     model = asc.open(FakeModel())
-    with pytest.raises(asc.UsageError, match="no tokenizer"):
+    with pytest.raises(asc.UsageError, match="has no tokenizer .pass tokenizer= to this call or to open") as error:
         model.predict(TEXT)
+    assert error.value.parameter == "tokenizer" and "memory-" not in str(error.value)
     expected = asc.open(FakeModel(), tokenizer=tokenizer).predict(TEXT)
     assert model.predict(TEXT, tokenizer=tokenizer)["token_id"].tolist() == expected["token_id"].tolist()
     found = asc.predict(FakeModel(), text=TEXT, tokenizer=tokenizer)
