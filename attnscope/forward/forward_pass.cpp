@@ -206,8 +206,10 @@ void ForwardPass::check(const TokenIds& sequence, std::int64_t past) const {
   check_types(sequence);
   const std::int64_t tokens = past + std::ssize(sequence);
   if (tokens > longest()) {
-    refuse("a text of " + counted(tokens, "token") + " is longer than the " +
-           std::to_string(longest()) + " positions of " + model_.name());
+    throw Error(ErrorKind::usage,
+                {.problem = "a text of " + counted(tokens, "token") + " is longer than the " +
+                            std::to_string(longest()) + " positions of " + model_.name(),
+                 .hint = "shorten it, or pass {text_file}, which is read in windows"});
   }
 }
 

@@ -76,6 +76,12 @@ def test_token_types_of_a_tokenizer() -> None:
         bert.attention(text)
 
 
+def test_a_text_that_is_too_long(model: asc.Model) -> None:
+    with pytest.raises(asc.UsageError, match="longer than the 256 positions.*shorten it, or pass text_file") as error:
+        model.attention(TEXT * 100)
+    assert error.value.hint is not None
+
+
 def test_columns_are_attributes(model: asc.Model, table: asc.Table) -> None:
     columns: Any = table
     assert columns.stable_rank.tolist() == table["stable_rank"].tolist()
