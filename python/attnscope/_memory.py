@@ -87,6 +87,27 @@ def _module_of(model: Any) -> Any:
     return original
 
 
+def _as_saved(model: Any, tensors: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the tensors under the names of `save_pretrained`, which some modules do not have.
+
+    transformers stacks experts when it loads a model, for example. Its function returns views of
+    the stacked tensors. A model that was dequantized keeps its own names.
+    """
+    if not isinstance(getattr(type(model), "base_model_prefix", None), str):
+        return tensors
+    try:
+        from transformers.core_model_loading import revert_weight_conversion
+    except ImportError:  # a version that does not convert weights
+        return tensors
+    try:
+        saved = dict(revert_weight_conversion(model, dict(tensors)))
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
+        return tensors
+    # After loading with dequantization, its function returns names of quantized tensors.
+    is_dequantized = any(name.endswith(("_blocks", "_scales")) for name in saved.keys() - tensors.keys())
+    return tensors if is_dequantized else saved
+
+
 def _without_bridge(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
     """Remove what the parts of a TransformerLens bridge add to tensor names."""
     return {name.replace("._original_component", ""): one for name, one in tensors.items()}
@@ -103,6 +124,7 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
             raise UsageTypeError(f"state_dict(): expected a dict, not {type(tensors).__name__}")
         if config is None:
             config = getattr(getattr(model, "_orig_mod", model), "config", None)
+        tensors = _as_saved(model, tensors)
     for key in tensors:
         if not isinstance(key, str):
             raise UsageTypeError(f"expected a str as tensor name, not {type(key).__name__}")
