@@ -47,6 +47,7 @@ from attnscope._guidance import no_attribute as _no_attribute
 from attnscope._head_view import HeadView
 from attnscope._hints import OF_PACKAGE as _OF_PACKAGE
 from attnscope._model import Model, open
+from attnscope.live_model._model import LiveModel, live
 from attnscope._page import Page
 from attnscope._table import Table
 
@@ -57,6 +58,7 @@ __all__ = [
     "FormatError",
     "HeadView",
     "IoError",
+    "LiveModel",
     "Model",
     "NumericalError",
     "Page",
@@ -74,6 +76,7 @@ __all__ = [
     "export",
     "info",
     "lens",
+    "live",
     "matrix",
     "open",
     "plan",

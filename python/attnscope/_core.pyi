@@ -179,5 +179,23 @@ class LiveRun:
 
     def report(self, notes: Sequence[str]) -> Report: ...
 
+class LivePass:
+    """A stack of a model whose forward pass PyTorch runs."""
+
+    def __init__(self, model: OpenModel, stack: int) -> None: ...
+
+    def description(self) -> str:
+        """
+        Describe the components of the layers, the last norm and the LM head, as JSON.
+        """
+
+    def directions(self, tokens: Sequence[int]) -> numpy.typing.NDArray[numpy.float32]:
+        """Return the direction (n, D) of each token's logit. Token -1: zeros."""
+
+def item_positions(item: str) -> dict[str, Any]:
+    """
+    Return the inputs of an item of text, and the positions at which they are scored.
+    """
+
 def run_command_line(words: Sequence[str]) -> int:
     """Run the program with these arguments. Return its exit code."""

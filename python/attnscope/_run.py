@@ -11,6 +11,7 @@ from attnscope import _core, _describe
 from attnscope._executor import Elsewhere
 from attnscope._errors import CheckpointWarning, UsageError, UsageTypeError, error_of
 from attnscope._files import write
+from attnscope.live_model._commands import live_items
 from attnscope._maps_source import maps_source
 from attnscope._page import Page
 from attnscope._progress import ProgressLine
@@ -89,6 +90,7 @@ class _OpenModels:
     """
 
     def __init__(self, given: Sequence[Any]) -> None:
+        self.models = list(given)
         self.by_text: dict[str, _core.OpenModel] = {}
         self._texts: dict[int, str] = {}  # by id() of the model
         # Paths that the library opens itself during the call.
@@ -163,12 +165,18 @@ def _in_any_folder(path: str) -> str:
 
 
 def _elsewhere(
+    name: str,
     executor: Executor | None,
     given: Mapping[str, Any],
     arguments: Arguments,
     open_models: _OpenModels,
-) -> AbstractContextManager[Elsewhere | None]:
+) -> AbstractContextManager[Any]:
     """Wrap the executor. None: items are computed in this process."""
+    live = live_items(name, given, open_models.models)
+    if live is not None:
+        if executor is not None:
+            raise UsageTypeError("executor: a live model cannot be sent to workers")
+        return live
     if executor is None:
         return nullcontext()
     if not callable(getattr(executor, "submit", None)):
@@ -216,13 +224,13 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
         arguments, open_models = _arguments(name, keywords)
         with (
             ProgressLine(name, wanted) as show,
-            _elsewhere(executor, keywords, arguments, open_models) as elsewhere,
+            _elsewhere(name, executor, keywords, arguments, open_models) as elsewhere,
         ):
             with _errors_for_memory(open_models):
                 outcome: dict[str, Any] = _core.run(
                     name, arguments + more, open_models.by_text, show, elsewhere
                 )
-    if elsewhere is not None:
+    if executor is not None:
         elsewhere.warn(stacklevel=5)
         for model in open_models.by_text.values():  # after the run: errors from workers take precedence
             model.check_current()

@@ -15,5 +15,6 @@ NB_MODULE(_core, module) {
   bind_arrays(module);
   bind_charts(module);
   bind_live(module);
+  bind_live_model(module);
   bind_program(module);
 }

@@ -1,0 +1,54 @@
+"""Which commands run on a live model's device, and which are refused."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attnscope._errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from attnscope.live_model._items import LiveItems
+
+WITHOUT_PASS = ("circuits", "diff", "export", "info", "matrix", "similarity", "spectrum", "weights")
+"""Commands that only read weights, unless they are given a text."""
+
+ON_TEXT = ("text", "text_file", "text_pair", "tokens", "token_file", "image", "audio", "prompts")
+"""Keywords that name what a model runs on."""
+
+OF_TARGETS = frozenset({"target", "target_tokens", "target_file"})
+
+LIVE: dict[str, frozenset[str]] = {
+    "ablate": OF_TARGETS | {"induction", "prompts", "label"},
+    "lens": OF_TARGETS | {"grid", "prompts", "label", "resid_mid"},
+}
+"""Commands that run on the device, with the keywords that they do not support there."""
+
+
+def live_items(
+    command: str, given: Mapping[str, Any], models: Sequence[Any]
+) -> "LiveItems | None":
+    """Return what computes the items of a call on a live model. None: the library does."""
+    live = [model for model in models if hasattr(model, "_live_items")]
+    if not live:
+        return None
+    asked = [key for key, value in given.items() if value is not None and value is not False]
+    if command in WITHOUT_PASS:
+        refused = [key for key in asked if key in ON_TEXT]
+        if refused:
+            raise _refused(command, refused[0])
+        return None
+    if command not in LIVE:
+        raise _refused(command, "")
+    refused = [key for key in asked if key in LIVE[command]]
+    if refused:
+        raise _refused(command, refused[0])
+    if len(models) > 1:
+        raise UnsupportedError(f"{command}: not supported for several models of which one is live")
+    items: LiveItems = live[0]._live_items()
+    return items
+
+
+def _refused(command: str, keyword: str) -> UnsupportedError:
+    what = f"{keyword} of {command}" if keyword else command
+    return UnsupportedError(
+        f"{what}: not supported on a live model; attnscope.open(module) computes it on the CPU"
+    )

@@ -1,0 +1,79 @@
+"""Computes the work items of a run on a live model, one at a time."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from threading import Lock
+from typing import Any
+
+from attnscope import _core
+from attnscope._errors import UnsupportedError
+from attnscope.live_model import _ablate, _lens
+from attnscope.live_model._hooks import Interrupted, evaluating
+from attnscope.live_model._pass import Runner
+from attnscope.live_model._texts import Texts
+
+ANALYSES = {"ablate": _ablate.outcomes, "lens": _lens.outcomes}
+"""The function that computes an item, by the name of its analysis."""
+
+
+class LiveItems:
+    """The items of one run. Passed to the library in place of an executor.
+
+    The module is in evaluation mode meanwhile. Leaving waits for a running item.
+    """
+
+    def __init__(self, module: Any, tensors: Mapping[str, Any], core: _core.OpenModel) -> None:
+        self._module, self._tensors, self._core = module, tensors, core
+        self._lock = Lock()  # one item at a time uses the device
+        self._stack = ExitStack()
+        self._runners: dict[int, Runner] = {}
+        self._texts: tuple[Any, Texts] | None = None
+
+    def __enter__(self) -> "LiveItems":
+        self._stack.enter_context(evaluating(self._module))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._runners, self._texts = {}, None
+            self._stack.close()
+
+    def __call__(self, model: str, item: str, stopped: Callable[[], bool]) -> str | None:
+        """Return the serialized outcomes of an item. None: the run is being stopped."""
+        import torch
+
+        with self._lock, torch.no_grad():
+            if stopped():
+                return None
+            runner = self._runner(0)
+            runner.stopped = stopped
+            try:
+                return json.dumps({"outcomes": self._outcomes(runner, item)})
+            except Interrupted:
+                return None
+            finally:
+                runner.stopped = lambda: False
+
+    def _runner(self, stack: int) -> Runner:
+        if stack not in self._runners:
+            described = _core.LivePass(self._core, stack)
+            self._runners[stack] = Runner(self._module, self._tensors, described)
+        return self._runners[stack]
+
+    def _outcomes(self, runner: Runner, text: str) -> list[dict[str, Any]]:
+        item = json.loads(text)
+        compute = ANALYSES.get(item["analysis"])
+        if compute is None:
+            raise UnsupportedError(f"{item['analysis']}: not supported on a live model")
+        return compute(runner, self._texts_of(runner, item, text), item)
+
+    def _texts_of(self, runner: Runner, item: dict[str, Any], text: str) -> Texts:
+        """Return the texts of an item. Items of one run have the same texts."""
+        batch = item["batch"]
+        key = json.dumps([batch["tokens"], batch.get("types"), batch.get("scored"), batch["first"],
+                          item["parameters"].get("mask")])
+        if self._texts is None or self._texts[0] != key:
+            self._texts = None  # frees memory before the next ones are recorded
+            self._texts = (key, Texts(runner, _core.item_positions(text)))
+        return self._texts[1]

@@ -1,0 +1,264 @@
+"""Forward passes of a module on batches of token ids, whole or from one layer on."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnscope import _core
+from attnscope._errors import NumericalError, UnsupportedError
+from attnscope.live_model._device import Batching, device_of, free_bytes
+from attnscope.live_model._finish import Finish, FinishRecorder, is_close
+from attnscope.live_model._hooks import Hooks, Interrupted, hidden_of
+from attnscope.live_model._places import Places
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences of one length that run together."""
+
+    first: int  # index of the first one
+    first_row: int  # its first row, among the rows of all sequences
+    ids: Any  # (B, T)
+    types: Any  # token types (B, T), or None
+
+    @property
+    def count(self) -> int:
+        return int(self.ids.shape[0])
+
+    @property
+    def length(self) -> int:
+        return int(self.ids.shape[1])
+
+    @property
+    def rows(self) -> int:
+        return int(self.ids.numel())
+
+
+class Record:
+    """Recorded tensors of one unmodified pass, by layer."""
+
+    def __init__(self) -> None:
+        self.streams: dict[int, Any] = {}  # input of each layer (B, T, D); last: of the last norm
+        self.calls: dict[int, tuple[Any, Any]] = {}  # further arguments of each layer
+        self.heads: dict[int, Any] = {}  # (B T, H d_v)
+        self.mixer: dict[int, Any] = {}  # (B T, D)
+        self.mlp: dict[int, tuple[Any, ...]] = {}  # (B T, D) each
+
+
+def _flat(values: Any, batch: Batch) -> Any:
+    """Copy values as rows, without padding that the module added at the end, as Longformer does.
+
+    A copy, because a module may change its output in place later, as Falcon does.
+    """
+    rows = values.reshape(batch.count, -1, values.shape[-1])[:, : batch.length]
+    return rows.flatten(0, 1).clone()
+
+
+class Runner:
+    """Runs one stack of a module. `stopped`: called often; returns whether to stop."""
+
+    def __init__(
+        self, module: Any, tensors: Mapping[str, Any], described: _core.LivePass
+    ) -> None:
+        self.module = module
+        self._described = described
+        self.places = Places(module, tensors, described)
+        self.device = device_of(module)
+        self.batching = Batching(self.device)
+        self.stopped: Callable[[], bool] = lambda: False
+        self._is_probed = False
+        self.finish: Finish | None = None  # None: logits are not made by modules alone
+        self.is_chain = False  # whether a pass may start at a layer
+        accepted = inspect.signature(type(module).forward).parameters
+        self._takes_types = "token_type_ids" in accepted
+        self._keywords = {"use_cache": False} if "use_cache" in accepted else {}
+        self._parts = [part for name, part in module.named_modules() if name and name[-1].isdecimal()]
+
+    @property
+    def layers(self) -> int:
+        return len(self.places.layers)
+
+    def batches(self, inputs: Sequence[Sequence[int]], types: Sequence[Sequence[int]]) -> list[Batch]:
+        """Group consecutive sequences of one length into batches."""
+        import torch
+
+        out: list[Batch] = []
+        first, row = 0, 0
+        while first < len(inputs):
+            length, end = len(inputs[first]), first
+            most = max(1, self.batching.rows // length)
+            typed = bool(types[first])
+            while end < len(inputs) and end - first < most and len(inputs[end]) == length:
+                if bool(types[end]) != typed:
+                    break
+                end += 1
+            ids = torch.tensor(inputs[first:end], device=self.device)
+            own = torch.tensor(types[first:end], device=self.device) if typed else None
+            out.append(Batch(first, row, ids, own))
+            row += (end - first) * length
+            first = end
+        return out
+
+    def rows_of_stream(self, record: Record, layer: int, batch: Batch) -> Any:
+        """Return the input of a layer as rows (B T, D). Number L: the last stream."""
+        return record.streams[layer][:, : batch.length].flatten(0, 1)
+
+    def check_stop(self) -> None:
+        if self.stopped():
+            raise Interrupted
+
+    def _watched(self, hooks: Hooks) -> None:
+        """Check for a stop before each layer."""
+        for part in self.places.layer_modules or self._parts:
+            hooks.before(part, lambda args, kwargs: self.check_stop())
+
+    def logits(self, batch: Batch, copies: int = 1, **keywords: Any) -> Any:
+        """Run the whole module on copies of a batch: (copies B, T, V)."""
+        inputs = {"input_ids": batch.ids.repeat(copies, 1), **self._keywords, **keywords}
+        if batch.types is not None:
+            if not self._takes_types:
+                raise UnsupportedError(f"{type(self.module).__name__} takes no token types")
+            inputs["token_type_ids"] = batch.types.repeat(copies, 1)
+        output = self.module(**inputs)
+        found = getattr(output, "logits", None)
+        if found is None and hasattr(output, "prediction_logits"):
+            found = output.prediction_logits
+        if found is None:
+            raise UnsupportedError(f"{type(self.module).__name__} returns no logits")
+        return found
+
+    def watched_logits(self, hooks: Hooks, batch: Batch, copies: int) -> Any:
+        self._watched(hooks)
+        return self.logits(batch, copies)
+
+    def directions(self, tokens: list[int]) -> Any:
+        """Return the direction (n, D) of each token's logit: `LinearHead::directions`."""
+        import torch
+
+        return torch.from_numpy(self._described.directions(tokens)).to(self.device)
+
+    def recorded(self, batch: Batch, layers: Sequence[int]) -> tuple[Record, Any]:
+        """Run a batch unmodified. Return what passes the places of these layers, and the logits."""
+        record = Record()
+        with Hooks() as hooks:
+            self._watched(hooks)
+            for layer in layers:
+                self._record(hooks, record, layer, batch)
+            self._record_streams(hooks, record)
+            recorder = None
+            if not self._is_probed and self.places.layer_modules is not None:
+                recorder = FinishRecorder(self.module, self.places.layer_modules[-1])
+                recorder.watch(hooks)
+            logits = self.logits(batch)
+        if self.layers in record.streams:
+            for layer in reversed(range(self.layers)):  # texts skip some layers of some models
+                record.streams.setdefault(layer, record.streams[layer + 1])
+        if not self._is_probed:
+            self._probe(recorder, record, batch, logits)
+        return record, logits
+
+    def _record(self, hooks: Hooks, record: Record, layer: int, batch: Batch) -> None:
+        places = self.places.layers[layer]
+
+        def of(into: dict[int, Any]) -> Callable[[Any], None]:
+            return lambda values: into.__setitem__(layer, _flat(values, batch))
+
+        if places.heads is not None:
+            hooks.at(places.heads, of(record.heads))
+        if places.mixer is not None:
+            hooks.at(places.mixer, of(record.mixer))
+        for place in places.mlp:
+            hooks.at(
+                place,
+                lambda values: record.mlp.__setitem__(
+                    layer, (*record.mlp.get(layer, ()), _flat(values, batch))
+                ),
+            )
+
+    def _record_streams(self, hooks: Hooks, record: Record) -> None:
+        modules = self.places.layer_modules
+        if modules is None:
+            return
+
+        def of(layer: int) -> Callable[[Any, Any], None]:
+            def look(args: Any, kwargs: Any) -> None:
+                named = not args
+                stream = kwargs.get("hidden_states") if named else args[0]
+                rest = {key: one for key, one in kwargs.items() if not named or key != "hidden_states"}
+                record.streams[layer] = None if stream is None else stream.clone()
+                record.calls[layer] = (args[1:], rest)
+
+            return look
+
+        for layer, module in enumerate(modules):
+            hooks.before(module, of(layer))
+
+        def last(output: Any) -> None:
+            record.streams[len(modules)] = hidden_of(output, "last layer").clone()
+
+        hooks.after(modules[-1], last)
+
+    # Passes that start at a layer, and their ends.
+
+    def _probe(self, recorder: FinishRecorder | None, record: Record, batch: Batch, logits: Any) -> None:
+        """Find out, on the first batch, how the model can be run in parts."""
+        self._is_probed = True
+        streams = record.streams
+        if recorder is None or self.layers not in streams:
+            return
+        if any(stream is None or stream.ndim != 3 for stream in streams.values()):
+            return
+        last = streams[self.layers][:, : batch.length]
+        self.finish = recorder.finish(last, logits, self.places.facts["head"])
+        if self.finish is None or not self.places.facts["may_start_between"]:
+            return
+        try:
+            found = self.finish(self.continued(record, batch, 0, 2))
+        except (RuntimeError, TypeError, ValueError):
+            return
+        self.is_chain = is_close(found, logits.repeat(2, 1, 1))
+
+    def continued(self, record: Record, batch: Batch, layer: int, copies: int) -> Any:
+        """Run copies of a batch from a layer on. Return the last stream (copies B, T, D)."""
+        sequences = batch.count
+
+        def repeated(value: Any) -> Any:
+            if isinstance(value, tuple) and type(value) is tuple:
+                return tuple(map(repeated, value))
+            if not hasattr(value, "ndim") or value.ndim < 2 or value.shape[0] != sequences:
+                return value
+            if sequences == 1:
+                return value.expand(copies, *value.shape[1:])
+            return value.repeat(copies, *[1] * (value.ndim - 1))
+
+        stream = record.streams[layer].repeat(copies, 1, 1)
+        modules = self.places.layer_modules
+        assert modules is not None
+        for at in range(layer, self.layers):
+            self.check_stop()
+            if at not in record.calls:
+                continue
+            args, kwargs = record.calls[at]
+            output = modules[at](
+                stream, *map(repeated, args), **{key: repeated(one) for key, one in kwargs.items()}
+            )
+            stream = hidden_of(output, f"layer {at}")
+        return stream
+
+    def may_keep(self, rows: int, element: int) -> bool:
+        """Return whether the recorded tensors of all layers fit into memory for so many tokens."""
+        facts = self.places.facts["layers"]
+        widths: int = sum(one["heads"] * one["value_dim"] for one in facts)
+        width = self._width()
+        needed = rows * (widths + 3 * width * len(facts)) * element
+        return bool(needed <= free_bytes(self.device))
+
+    def _width(self) -> int:
+        embedding: Any = getattr(self.module, "get_input_embeddings", lambda: None)()
+        return int(embedding.weight.shape[-1]) if hasattr(embedding, "weight") else 0
+
+
+def check_finite(logits: Any) -> None:
+    """Raise as the C++ forward pass does for logits that are NaN or infinite."""
+    if not bool(logits.isfinite().all()):
+        raise NumericalError("the model's logits have NaN or infinite values")

@@ -1,0 +1,164 @@
+"""Where the components of each layer are: the modules named as the tensors of their weights."""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from attnscope import _core
+from attnscope._errors import UnsupportedError
+from attnscope.live_model._hooks import Place
+
+OF_MLP = ("gate", "up", "down", "router", "shared_", "expert", "choice_bias")
+"""Beginnings of the roles of tensors of an MLP."""
+
+
+class LayerPlaces(NamedTuple):
+    """The places of one layer's components."""
+
+    heads: Place | None  # input of the output projection
+    output: Any  # the output projection
+    mixer: Place | None
+    mlp: tuple[Place, ...]  # outputs that add up to the MLP's
+    heads_count: int
+    head_size: int  # columns of one head
+    facts: dict[str, Any]  # as described by the library
+
+
+def _cleaned(name: str) -> str:
+    """Remove what a TransformerLens bridge adds to module names, as for tensor names."""
+    return name.replace("._original_component", "")
+
+
+def _top(name: str, below: str) -> str:
+    """Return the path of the child of module `below` that contains `name`."""
+    rest = name[len(below) + 1 :] if below else name
+    child = rest.partition(".")[0]
+    return f"{below}.{child}" if below else child
+
+
+def _owners(module: Any, tensors: Mapping[str, Any]) -> dict[str, str]:
+    """Return the path of the module that has each tensor, by the tensor's name in files.
+
+    Tensors of other names, and parts of stacked tensors, are found by their memory.
+    """
+    at: dict[int, str] = {}
+    for name, tensor in module.state_dict(keep_vars=True).items():
+        at.setdefault(_memory_of(tensor), name.rpartition(".")[0])
+    paths = {name for name, _ in module.named_modules()}
+    out = {}
+    for name, tensor in tensors.items():
+        path = name.rpartition(".")[0]
+        found = path if path in paths else at.get(_memory_of(tensor))
+        if found is not None:
+            out[name] = _cleaned(found)
+    return out
+
+
+def _memory_of(tensor: Any) -> int:
+    return int(tensor.untyped_storage().data_ptr())
+
+
+class Places:
+    """The modules of a model, by layer.
+
+    `tensors`: by name, as the library sees them; `described`: what the library knows about them.
+    """
+
+    def __init__(
+        self, module: Any, tensors: Mapping[str, Any], described: _core.LivePass
+    ) -> None:
+        self._modules = {_cleaned(name): part for name, part in module.named_modules()}
+        self._owners = _owners(module, tensors)
+        self.facts: dict[str, Any] = json.loads(described.description())
+        self._used: dict[tuple[int, bool], int] = {}
+        self._names: dict[int, list[tuple[str, str]]] = {}
+        for tensor in self.facts["tensors"]:
+            if tensor["layer"] is not None:
+                own = (tensor["name"], tensor["role"] or "")
+                self._names.setdefault(tensor["layer"], []).append(own)
+        self.layer_modules = self._layer_modules()
+        self.layers = [self._layer(at, facts) for at, facts in enumerate(self.facts["layers"])]
+
+    def path_of(self, tensor: str) -> str | None:
+        """Return the path of the innermost module that contains the tensor. None: there is none."""
+        path = self._owners.get(tensor)
+        return path if path in self._modules else None
+
+    def _norm_path(self, norm: dict[str, Any] | None) -> str | None:
+        """Return the path of the module of a norm. A norm without parameters has a name, too."""
+        name = norm["module"] if norm else ""
+        path = self.path_of(f"{name}.weight") or name
+        return path if path and path in self._modules else None
+
+    def _list_entry(self, path: str) -> str:
+        """Return the path of the outermost entry of a list of modules around a module."""
+        parts = path.split(".")
+        for end in range(len(parts)):
+            path = ".".join(parts[: end + 1])
+            if parts[end].isdecimal() and path in self._modules:
+                return path
+        return ""
+
+    def _layer_modules(self) -> list[Any] | None:
+        """Return the module of each layer. None: some layers have no module of their own."""
+        paths: list[str] = []
+        for facts in self.facts["layers"]:
+            names = [name for name, _ in self._names.get(len(paths), [])]
+            known = (self.path_of(name) for name in (*names, facts["output"], facts["down"]) if name)
+            paths.append(next((self._list_entry(one) for one in known if one), ""))
+        if "" in paths or len(set(paths)) != len(paths):
+            return None
+        return [self._modules[path] for path in paths]
+
+    def _place(self, path: str, is_input: bool) -> Place:
+        """Return a place. The same path again: its next call, or another module with its weights."""
+        module = self._modules[path]
+        key = (id(module), is_input)
+        call = self._used.get(key, 0)
+        self._used[key] = call + 1
+        weight = getattr(module, "weight", None)
+        alike = [one for one in self._modules.values() if getattr(one, "weight", None) is weight]
+        if call > 0 and weight is not None and len(alike) > call:
+            return Place(alike[call], path, is_input)
+        return Place(module, path, is_input, call)
+
+    def _layer(self, layer: int, facts: dict[str, Any]) -> LayerPlaces:
+        heads, output = None, None
+        if facts["attends"]:
+            path = self.path_of(facts["output"])
+            if path is None:
+                raise UnsupportedError(f"layer {layer}: no module has the tensor '{facts['output']}'")
+            output = self._modules[path]
+            before = self._norm_path(facts["head_norm"])  # of all heads, before the projection
+            heads = self._place(before or path, is_input=True)
+        mixer = self._mixer(layer) if facts["mixes"] else None
+        mlp = self._mlp(layer, facts) if facts["has_mlp"] else ()
+        return LayerPlaces(heads, output, mixer, mlp, facts["heads"], facts["value_dim"], facts)
+
+    def _mixer(self, layer: int) -> Place:
+        names = [name for name, role in self._names.get(layer, []) if role == "mixer"]
+        paths = [path for path in map(self.path_of, names) if path]
+        path = os.path.commonprefix([f"{path}." for path in paths]).rpartition(".")[0]
+        if path not in self._modules:
+            raise UnsupportedError(f"layer {layer}: its mixer is no module")
+        return self._place(path, is_input=False)
+
+    def _mlp(self, layer: int, facts: dict[str, Any]) -> tuple[Place, ...]:
+        if not facts["has_experts"]:
+            path = self.path_of(facts["down"])
+            if path is None:
+                raise UnsupportedError(f"layer {layer}: no module has the tensor '{facts['down']}'")
+            return (self._place(path, is_input=False),)
+        roles = self._names.get(layer, [])
+        paths = [self.path_of(name) for name, role in roles if role.startswith(OF_MLP)]
+        known = [path for path in paths if path]
+        if not known:
+            raise UnsupportedError(f"layer {layer}: no module has the tensors of its experts")
+        entry = self._list_entry(known[0])
+        writes = [self.path_of(name) for name, role in roles if "down" in role]
+        tops = {_top(path, entry) for path in writes if path} or {_top(known[0], entry)}
+        norm = self._norm_path(facts["mlp_norm"])
+        if len(tops) > 1 and norm is not None:  # of the sum of their outputs
+            return (self._place(norm, is_input=True),)
+        return tuple(self._place(path, is_input=False) for path in sorted(tops))

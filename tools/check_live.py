@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Compare rows of asc.live(module) with rows of asc.open(folder), for the models of tests/data/forward that transformers has.
+
+    tools/check_live.py BINARY [--all] [NAME…]
+
+By default one model per architecture; --all: every model. Everything runs in float32 on the CPU. BINARY is not used: the package is
+imported from build/packages. Fails if a loss differs by more than 1e-4 relative, an effect or a KL divergence by more than 1e-4 of the
+baseline loss, or if a model is refused that is not listed in REFUSED.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGES = ROOT / f"build/packages/lib/python3.{sys.version_info.minor}/site-packages"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+sys.path.append(str(PACKAGES))
+
+import torch  # noqa: E402
+import transformers  # noqa: E402
+
+import attnscope as asc  # noqa: E402
+
+FOLDERS = ROOT / "tests/data/forward"
+TOLERANCE = 1e-4
+SEQUENCES = [[5, 9, 3, 17, 8, 11, 4], [7, 3, 3, 12, 6, 10, 9]]
+EFFECTS = ("loss_increase", "kl", "direct_effect")
+REFUSED = {"llama-bitnet": "expected F16"}
+
+
+class NoLogits(Exception):
+    """Raised for models that the library does not run on text, from files either."""
+
+
+class Differs(Exception):
+    """Raised for rows that are not equal."""
+
+
+def class_of(folder):
+    """Return the class of transformers that has the model's logits. None: there is none."""
+    config = json.loads((folder / "config.json").read_text())
+    for name in config.get("architectures") or ():
+        if hasattr(transformers, name):
+            return getattr(transformers, name)
+    return None
+
+
+def with_tokenizer(folder, into, vocabulary):
+    """Copy a model by links, with a tokenizer whose last token is the mask."""
+    for file in folder.iterdir():
+        (into / file.name).symlink_to(file)
+    (into / "tokenizer.json").write_text(tokenizer_text(vocabulary))
+
+
+def tokenizer_text(vocabulary):
+    words = {f"t{number}": number for number in range(vocabulary - 1)}
+    mask = {"id": vocabulary - 1, "content": "[MASK]", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+            "special": True}
+    return json.dumps({"version": "1.0", "added_tokens": [mask], "pre_tokenizer": {"type": "Whitespace"},
+                       "model": {"type": "WordLevel", "vocab": words | {"[MASK]": vocabulary - 1}, "unk_token": "t0"}})
+
+
+def compare(live, file, effects, loss, count):
+    """Return the largest deviation in units of the tolerance."""
+    worst = 0.0
+    if len(live) != len(file):
+        raise Differs(f"{len(live)} rows, expected {len(file)}")
+    for one, other in zip(live, file, strict=True):
+        place = {key: other[key] for key in ("layer", "head", "component", "state") if key in other}
+        for name in other:
+            a, b = one[name], other[name]
+            if isinstance(b, float) and a is not None:
+                if name == "top_token_changed":
+                    off = 0.0 if abs(a - b) <= 1.01 / count else 9.0
+                elif name in effects:
+                    off = abs(a - b) / (TOLERANCE * loss)
+                elif name.endswith("_error"):
+                    off = abs(a - b) / (TOLERANCE * loss)
+                else:
+                    off = abs(a - b) / (TOLERANCE * abs(b)) if b else abs(a)
+                worst = max(worst, off)
+                if off > 1:
+                    raise Differs(f"{name} is {a:.6g}, expected {b:.6g} at {place}")
+            elif a != b and name != "model":
+                raise Differs(f"{name} is {a}, expected {b} at {place}")
+    return worst
+
+
+def check_ablate(live, file):
+    worst = 0.0
+    for how in ("zero", "mean", "resample"):
+        given = {"tokens": SEQUENCES, "ablation": how, "components": "all"}
+        try:
+            expected = file.ablate(**given)
+        except asc.Error as error:
+            raise NoLogits(error) from None
+        first = next(iter(expected))
+        worst = max(worst, compare(live.ablate(**given), expected, EFFECTS, first["loss"], first["predicted"]))
+    return worst
+
+
+def check_lens(live, file):
+    expected = file.lens(tokens=SEQUENCES)
+    losses = [row["loss"] for row in expected]
+    return compare(live.lens(tokens=SEQUENCES), expected, ("kl", "entropy"), losses[-1], 0)
+
+
+CHECKS = {"ablate": check_ablate, "lens": check_lens}
+
+
+def check(folder, kind):
+    module = kind.from_pretrained(folder, dtype=torch.float32, experts_implementation="eager")
+    vocabulary = module.get_input_embeddings().weight.shape[0]
+    with tempfile.TemporaryDirectory() as temporary:
+        with_tokenizer(folder, pathlib.Path(temporary), vocabulary)
+        file = asc.open(temporary)
+        live = asc.live(module, tokenizer_text(vocabulary))
+        return {name: run(live, file) for name, run in CHECKS.items()}
+
+
+def main():
+    given = [one for one in sys.argv[2:] if not one.startswith("--")]
+    warnings.simplefilter("ignore")
+    transformers.utils.logging.disable_progress_bar()
+    torch.set_num_threads(1)
+    known, missing, without, failed, passed, worst = set(), [], [], [], 0, 0.0
+    for folder in sorted(FOLDERS.iterdir()):
+        config = folder / "config.json"
+        if given and folder.name not in given or not config.exists():
+            continue
+        architecture = json.loads(config.read_text()).get("model_type", folder.name)
+        if architecture in known and not given and "--all" not in sys.argv:
+            continue
+        kind = class_of(folder)
+        if kind is None:
+            missing.append(folder.name)
+            continue
+        try:
+            found = check(folder, kind)
+        except NoLogits:
+            without.append(folder.name)
+            continue
+        except (Differs, asc.Error) as error:
+            known.add(architecture)
+            if REFUSED.get(folder.name, "no words") in str(error):
+                continue
+            failed.append(folder.name)
+            print(f"{folder.name}: {type(error).__name__}: {str(error)[:300]}")
+            continue
+        except Exception as error:
+            failed.append(folder.name)
+            print(f"{folder.name}: {kind.__name__}: {type(error).__name__}: {str(error)[:300]}")
+            if "--traceback" in sys.argv:
+                raise
+            continue
+        known.add(architecture)
+        passed += 1
+        worst = max(worst, *found.values())
+    print(f"no logits: {', '.join(without)}")
+    print(f"not in transformers: {', '.join(missing)}")
+    print(f"{passed} models agree, worst deviation {worst:.2g} of the tolerance; {len(failed)} do not: {' '.join(failed)}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
