@@ -4,103 +4,20 @@
 #include <utility>
 
 #include "attnscope/base/content_hash.h"
-#include "attnscope/features/attention/activations_of_batch.h"
-#include "attnscope/features/attention/measures.h"
+#include "attnscope/features/attention/measured_batch.h"
 #include "attnscope/features/attention/rows.h"
 #include "attnscope/features/common/text_length.h"
-#include "attnscope/forward/layer_run.h"
-#include "attnscope/forward/scored_positions.h"
 
 namespace attnscope {
 namespace {
 
-bool predicts_next(const Model& model) { return model.spec().causal || model.stack() == "cross"; }
-
-/// The numbers of windows that have the same patches and regions, and so the same values under
-/// uniform attention.
-std::vector<std::vector<std::size_t>> alike_windows(std::span<const PatchWindow> windows) {
-  std::vector<std::vector<std::size_t>> groups;
-  for (std::size_t at = 0; at < windows.size(); ++at) {
-    const auto known = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-      const PatchWindow& other = windows[group.front()];
-      return other.grid == windows[at].grid && other.regions == windows[at].regions;
-    });
-    if (known == groups.end()) {
-      groups.push_back({at});
-    } else {
-      known->push_back(at);
-    }
-  }
-  return groups;
-}
-
-/// Without padding, the mask of a window with a single region shows all keys.
-std::vector<std::int64_t> uniform_regions(const PatchWindow& window) {
-  if (!window.regions.empty()) return window.regions;
-  if (window.count() == std::ssize(window.places)) return {};
-  return std::vector<std::int64_t>(window.places.size(), 0);
-}
-
 std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
-  AttentionMapOptions options{
-      .energy = expect<double>(item.parameters, "energy"),
-      .exclude_first_token = expect<bool>(item.parameters, "exclude_first_token"),
-      .across = source.model->stack() == "cross"};
-  if (!item.batch->scored.empty()) {
-    // A batch contains sequences with the same scored positions.
-    options.queries = scored_rows(item.batch->scored.front(), predicts_next(*source.model));
-  }
-  // The sequences of a batch have the same texts.
-  if (!options.across && !item.batch->tokens.empty()) {
-    options.texts = item.batch->tokens.front().texts;
-  }
-  const std::vector<LayerSpec>& layers = source.model->spec().layers;
-  std::vector<Outcome> outcomes;
-  AttendedTokenEffects effects(item, compute);
-  ActivationsOfBatch activations(item, options, compute);
-  const auto extend = [&](const ForwardPass& pass, ForwardObserver& observer) {
-    effects.watch(pass, observer);
-    activations.watch(pass, observer);
-  };
-  const auto look = [&](const LayerMaps& layer) {
-    const MaskSpec& mask = layers[static_cast<std::size_t>(layer.layer)].attention.mask;
-    options.causal = mask.causal;
-    const auto measure = [&](std::span<const MatrixView<const float>> maps,
-                             const std::optional<PatchGrid>& grid,
-                             std::vector<std::int64_t> regions) {
-      options.grid = grid;
-      const MatrixView<const float>& map = maps.front();
-      outcomes.push_back(attention_outcome(
-          layer.layer, layer.heads, measure_attention_maps(maps, options, compute),
-          {.tokens = map.cols,
-           .mask = mask_of(mask),
-           .queries = options.across ? std::optional(map.rows) : std::nullopt,
-           .grid = grid,
-           .chosen = options.queries,
-           .texts = options.texts,
-           .regions = std::move(regions)},
-          options));
-    };
-    if (layer.windows.empty()) return measure(layer.maps, layer.grid, {});
-    const auto heads = static_cast<std::size_t>(layer.heads);
-    for (const std::vector<std::size_t>& group : alike_windows(layer.windows)) {
-      std::vector<MatrixView<const float>> maps;
-      for (std::size_t first = 0; first < layer.maps.size();
-           first += layer.windows.size() * heads) {
-        for (const std::size_t window : group) {
-          const auto own = std::span(layer.maps).subspan(first + window * heads, heads);
-          maps.insert(maps.end(), own.begin(), own.end());
-        }
-      }
-      const PatchWindow& window = layer.windows[group.front()];
-      measure(maps, window.grid, uniform_regions(window));
-    }
-  };
-  run_batch(item, source, compute, look, extend);
-  effects.add_to(outcomes);
-  activations.add_to(outcomes);
-  return outcomes;
+  MeasuredBatch measured(item, *source.model, compute);
+  run_batch(
+      item, source, compute, [&](const LayerMaps& maps) { measured.add_maps(maps); },
+      [&](const ForwardPass& pass, ForwardObserver& observer) { measured.watch(pass, observer); });
+  return measured.take();
 }
 
 /// The cost of the pass plus the cost of head outputs: another product with the output projection,
