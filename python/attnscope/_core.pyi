@@ -197,5 +197,23 @@ def item_positions(item: str) -> dict[str, Any]:
     Return the inputs of an item of text, and the positions at which they are scored.
     """
 
+class LiveBatch:
+    """
+    An item of `attention`, whose batch runs in PyTorch. Arrays are passed in the order of a forward pass.
+    """
+
+    def __init__(self, live: LivePass, item: str, threads: int) -> None: ...
+
+    def put_stream(self, index: int, rows: numpy.typing.NDArray[numpy.float32]) -> None: ...
+
+    def put_input(self, layer: int, rows: numpy.typing.NDArray[numpy.float32]) -> None: ...
+
+    def put_maps(self, layer: int, maps: numpy.typing.NDArray[numpy.float32]) -> None: ...
+
+    def put_heads(self, layer: int, rows: numpy.typing.NDArray[numpy.float32]) -> None: ...
+
+    def outcomes(self) -> str:
+        """Return the serialized outcomes."""
+
 def run_command_line(words: Sequence[str]) -> int:
     """Run the program with these arguments. Return its exit code."""

@@ -22,6 +22,7 @@ void bind_arrays(nb::module_& module);
 void bind_charts(nb::module_& module);
 void bind_live(nb::module_& module);
 void bind_live_model(nb::module_& module);
+void bind_live_attention(nb::module_& module);
 void bind_program(nb::module_& module);
 
 }  // namespace attnscope::python

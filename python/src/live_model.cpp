@@ -1,114 +1,101 @@
-// What a live PyTorch model needs to know about its own model: where the components of its layers
-// are, which positions of an item are scored, and the direction of each token's logit.
+// What a live PyTorch model needs from the library: where the components of its layers are, which
+// positions of an item are scored, and the direction of each token's logit.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <optional>
 #include <utility>
 
-#include "attnscope/base/error.h"
 #include "attnscope/engine/work_item.h"
 #include "attnscope/features/common/scored_texts.h"
-#include "attnscope/interventions/linear_unembedding.h"
 #include "attnscope/model/tensor_roles.h"
 #include "attnscope/numerics/kernel_choice.h"
 #include "attnscope/rows/json.h"
 #include "python/src/bindings.h"
-#include "python/src/open_model.h"
+#include "python/src/live_pass.h"
 
 namespace attnscope::python {
+LivePass::LivePass(const OpenModel& open, std::size_t stack)
+    : model_(open.models.at(stack)),
+      pass_(model_, /*copy_weights=*/false, {.kernels = kernels_of_environment()}) {}
+
+std::string LivePass::description() const {
+  Value::List layers, tensors;
+  for (std::int64_t layer = 0; layer < model_.dimensions().layers; ++layer) {
+    layers.emplace_back(layer_record(layer));
+  }
+  const auto projections = projection_roles(model_);
+  const std::vector<TensorRule> sites = sites_of(model_.spec().architecture);
+  for (const CheckpointTensor& tensor : model_.checkpoint().tensors()) {
+    if (!model_.owns(tensor.name)) continue;
+    const auto found = projections.find(&tensor);
+    const RoleOfTensor role =
+        found == projections.end() ? other_role(model_, sites, tensor.name) : found->second;
+    tensors.emplace_back(Record{{"name", tensor.name}, {"role", role.role}, {"layer", role.layer}});
+  }
+  const ModelSpec& spec = model_.spec();
+  Record head = {{"factor", spec.head.factor}, {"soft_cap", spec.head.soft_cap}};
+  return json_text(Record{{"causal", spec.causal},
+                          {"layers", std::move(layers)},
+                          {"tensors", std::move(tensors)},
+                          {"last_norm", norm_value(pass_.weights().last_norm)},
+                          {"head", std::move(head)},
+                          {"may_start_between", pass_.may_start_between()},
+                          {"obstacle", LinearHead::obstacle(pass_)}});
+}
+
+nb::ndarray<nb::numpy, float> LivePass::directions(const std::vector<std::int64_t>& tokens) {
+  Matrix<float> found;
+  {
+    const nb::gil_scoped_release release;
+    if (!head_) head_.emplace(pass_, mean_output_row(pass_, Compute{}));
+    found = head_->directions(tokens);
+  }
+  const auto rows = static_cast<std::size_t>(found.rows());
+  const auto cols = static_cast<std::size_t>(found.cols());
+  auto owned = std::make_unique<Matrix<float>>(std::move(found));
+  float* data = owned->data();
+  const nb::capsule owner(
+      owned.release(), [](void* matrix) noexcept { delete static_cast<Matrix<float>*>(matrix); });
+  return {data, {rows, cols}, owner};
+}
+
+Value LivePass::norm_value(const OptionalNorm& norm, std::int64_t layer) const {
+  if (!norm) return {};
+  const std::string name = fill_pattern(norm->spec.tensor, {.layer = layer});
+  return Record{{"module", name.empty() ? name : model_.prefix() + name},
+                {"centered", norm->spec.kind == NormKind::layer},
+                {"epsilon", norm->spec.epsilon},
+                {"gains", gains_of(*norm)}};
+}
+
+Record LivePass::layer_record(std::int64_t layer) const {
+  const auto at = static_cast<std::size_t>(layer);
+  const LayerWeights& weights = pass_.weights().layers[at];
+  const HeadShape& heads = model_.spec().dimensions_of(layer).heads;
+  const auto name_of = [&](Role role) -> Value {
+    if (!model_.describes(role)) return {};
+    const Weight& weight = model_.weight(layer, role);
+    return weight.tensor == nullptr ? Value() : Value(weight.tensor->name);
+  };
+  return {{"attends", weights.output != nullptr},
+          {"mixes", weights.mixer != nullptr},
+          {"has_mlp", weights.up != nullptr || weights.experts.has_value()},
+          {"has_experts", weights.experts.has_value()},
+          {"heads", heads.heads},
+          {"value_dim", heads.value_dim},
+          {"query", name_of(Role::query)},
+          {"query_down", name_of(Role::query_down)},
+          {"output", name_of(Role::output)},
+          {"down", name_of(Role::down)},
+          {"head_norm", norm_value(weights.attention_heads, layer)},
+          {"attention_norm", norm_value(weights.attention_output, layer)},
+          {"mlp_norm", norm_value(weights.mlp_output, layer)},
+          {"branch_factor", model_.spec().layers[at].branch_factor}};
+}
+
 namespace {
-
-/// A stack of an open model, whose forward pass PyTorch runs.
-class LivePass {
- public:
-  LivePass(const OpenModel& open, std::size_t stack)
-      : model_(open.models.at(stack)),
-        pass_(model_, /*copy_weights=*/false, {.kernels = kernels_of_environment()}) {}
-
-  /// Returns a record of the model's layers and of its last norm and LM head.
-  std::string description() const {
-    Value::List layers, tensors;
-    for (std::int64_t layer = 0; layer < model_.dimensions().layers; ++layer) {
-      layers.emplace_back(layer_record(layer));
-    }
-    const auto projections = projection_roles(model_);
-    const std::vector<TensorRule> sites = sites_of(model_.spec().architecture);
-    for (const CheckpointTensor& tensor : model_.checkpoint().tensors()) {
-      if (!model_.owns(tensor.name)) continue;
-      const auto found = projections.find(&tensor);
-      const RoleOfTensor role =
-          found == projections.end() ? other_role(model_, sites, tensor.name) : found->second;
-      tensors.emplace_back(
-          Record{{"name", tensor.name}, {"role", role.role}, {"layer", role.layer}});
-    }
-    const ModelSpec& spec = model_.spec();
-    Record head = {{"factor", spec.head.factor}, {"soft_cap", spec.head.soft_cap}};
-    return json_text(Record{{"causal", spec.causal},
-                            {"layers", std::move(layers)},
-                            {"tensors", std::move(tensors)},
-                            {"last_norm", norm_value(pass_.weights().last_norm)},
-                            {"head", std::move(head)},
-                            {"may_start_between", pass_.may_start_between()},
-                            {"obstacle", LinearHead::obstacle(pass_)}});
-  }
-
-  /// Returns the direction of each token's logit, relative to the mean over the vocabulary.
-  nb::ndarray<nb::numpy, float> directions(const std::vector<std::int64_t>& tokens) {
-    Matrix<float> found;
-    {
-      const nb::gil_scoped_release release;
-      if (!head_) head_.emplace(pass_, mean_output_row(pass_, Compute{}));
-      found = head_->directions(tokens);
-    }
-    const auto rows = static_cast<std::size_t>(found.rows());
-    const auto cols = static_cast<std::size_t>(found.cols());
-    auto owned = std::make_unique<Matrix<float>>(std::move(found));
-    float* data = owned->data();
-    const nb::capsule owner(
-        owned.release(), [](void* matrix) noexcept { delete static_cast<Matrix<float>*>(matrix); });
-    return {data, {rows, cols}, owner};
-  }
-
- private:
-  Value norm_value(const OptionalNorm& norm, std::int64_t layer = 0) const {
-    if (!norm) return {};
-    const std::string name = fill_pattern(norm->spec.tensor, {.layer = layer});
-    return Record{{"module", name.empty() ? name : model_.prefix() + name},
-                  {"centered", norm->spec.kind == NormKind::layer},
-                  {"epsilon", norm->spec.epsilon},
-                  {"gains", gains_of(*norm)}};
-  }
-
-  Record layer_record(std::int64_t layer) const {
-    const auto at = static_cast<std::size_t>(layer);
-    const LayerWeights& weights = pass_.weights().layers[at];
-    const HeadShape& heads = model_.spec().dimensions_of(layer).heads;
-    const auto name_of = [&](Role role) -> Value {
-      if (!model_.describes(role)) return {};
-      const Weight& weight = model_.weight(layer, role);
-      return weight.tensor == nullptr ? Value() : Value(weight.tensor->name);
-    };
-    return {{"attends", weights.output != nullptr},
-            {"mixes", weights.mixer != nullptr},
-            {"has_mlp", weights.up != nullptr || weights.experts.has_value()},
-            {"has_experts", weights.experts.has_value()},
-            {"heads", heads.heads},
-            {"value_dim", heads.value_dim},
-            {"output", name_of(Role::output)},
-            {"down", name_of(Role::down)},
-            {"head_norm", norm_value(weights.attention_heads, layer)},
-            {"attention_norm", norm_value(weights.attention_output, layer)},
-            {"mlp_norm", norm_value(weights.mlp_output, layer)},
-            {"branch_factor", model_.spec().layers[at].branch_factor}};
-  }
-
-  Model model_;
-  ForwardPass pass_;
-  std::optional<LinearHead> head_;
-};
 
 /// Returns the model's inputs of an item of text, and the positions at which they are scored.
 nb::dict item_positions(const std::string& text) {

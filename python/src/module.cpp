@@ -16,5 +16,6 @@ NB_MODULE(_core, module) {
   bind_charts(module);
   bind_live(module);
   bind_live_model(module);
+  bind_live_attention(module);
   bind_program(module);
 }

@@ -190,7 +190,7 @@ check_in_transformers() {
     rm -rf build/torch
     return 0
   fi
-  run_checks build/torch adapters compressed_models plan_numbers
+  run_checks build/torch adapters compressed_models plan_numbers live
   torch_tests
 }
 
@@ -202,7 +202,7 @@ torch_tests() {
   : >"$log"
   quietly "$log" build/torch/bin/pip install --quiet --force-reinstall --no-deps build/wheels/*.whl
   quietly "$log" build/torch/bin/python -m pytest -q -p no:cacheprovider tests/python/test_models.py::test_live_module \
-    $(printf 'tests/python/test_%s.py ' arrays callbacks live_modules live_torch live_views sharded)
+    $(printf 'tests/python/test_%s.py ' arrays callbacks live_model live_modules live_torch live_views sharded)
   tail -n 1 "$log"
 }
 

@@ -17,6 +17,7 @@ ON_TEXT = ("text", "text_file", "text_pair", "tokens", "token_file", "image", "a
 OF_TARGETS = frozenset({"target", "target_tokens", "target_file"})
 
 LIVE: dict[str, frozenset[str]] = {
+    "attention": OF_TARGETS | {"induction", "heatmap", "image", "audio", "maps", "activations"},
     "ablate": OF_TARGETS | {"induction", "prompts", "label"},
     "lens": OF_TARGETS | {"grid", "prompts", "label", "resid_mid"},
 }
@@ -43,7 +44,7 @@ def live_items(
         raise _refused(command, refused[0])
     if len(models) > 1:
         raise UnsupportedError(f"{command}: not supported for several models of which one is live")
-    items: LiveItems = live[0]._live_items()
+    items: LiveItems = live[0]._live_items(given.get("threads"))
     return items
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attnscope.live_model._hooks import Hooks
+from attnscope.live_model._hooks import Hooks, Place
 
 TOLERANCE = {2: 3e-2, 4: 1e-4, 8: 1e-6}
 """Largest difference of two computations of the same logits, relative to their range. By bytes of
@@ -46,8 +46,9 @@ class _Call:
 class FinishRecorder:
     """Records the calls of modules after the last layer, in the order of their starts."""
 
-    def __init__(self, module: Any, last_layer: Any) -> None:
+    def __init__(self, module: Any, last_layer: Place) -> None:
         self._last_layer = last_layer
+        self._ended = 0  # calls of the last layer's module
         self._inner = [part for part in module.modules() if part is not module]
         self._open: list[_Call] = []
         self._calls: list[_Call] = []
@@ -74,8 +75,9 @@ class FinishRecorder:
                 if call.module is part:
                     call.output = output
                     break
-            if part is self._last_layer:
-                self._started = True
+            if part is self._last_layer.module:
+                self._started = self._ended == self._last_layer.call
+                self._ended += 1
 
         return leave
 

@@ -1,5 +1,6 @@
 """Forward hooks that are removed whatever happens."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -43,29 +44,28 @@ class Hooks:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def before(self, module: Any, call: Callable[[Any, Any], Any]) -> None:
-        """Call with the arguments and keywords of each call of the module."""
+    def before(
+        self, module: Any, call: Callable[[Any, Any], Any], number: int | None = None
+    ) -> None:
+        """Call with the arguments and keywords of each call of the module, or of one call."""
+        is_wanted = _counter(number)
         handle = module.register_forward_pre_hook(
-            lambda _, args, kwargs: call(args, kwargs), with_kwargs=True
+            lambda _, args, kwargs: call(args, kwargs) if is_wanted() else None, with_kwargs=True
         )
         self._stack.callback(handle.remove)
 
-    def after(self, module: Any, call: Callable[[Any], Any]) -> None:
-        """Call with the output of each call of the module."""
-        self._stack.callback(module.register_forward_hook(lambda _, args, output: call(output)).remove)
+    def after(self, module: Any, call: Callable[[Any], Any], number: int | None = None) -> None:
+        """Call with the output of each call of the module, or of one call."""
+        is_wanted = _counter(number)
+        handle = module.register_forward_hook(
+            lambda _, args, output: call(output) if is_wanted() else None
+        )
+        self._stack.callback(handle.remove)
 
     def at(self, place: Place, edit: Edit) -> None:
         """Pass the tensor of a place to `edit`, once in a forward pass."""
-        calls = 0
-
-        def is_its_call() -> bool:
-            nonlocal calls
-            calls += 1
-            return calls - 1 == place.call
 
         def of_input(args: Any, kwargs: Any) -> Any:
-            if not is_its_call():
-                return None
             at = _first_tensor(enumerate(args))
             if at is not None:
                 new = edit(args[at])
@@ -77,15 +77,19 @@ class Hooks:
             return None if new is None else (args, {**kwargs, key: new})
 
         def of_output(output: Any) -> Any:
-            if not is_its_call():
-                return None
             new = edit(hidden_of(output, place.name))
             return None if new is None else with_hidden(output, new)
 
         if place.is_input:
-            self.before(place.module, of_input)
+            self.before(place.module, of_input, place.call)
         else:
-            self.after(place.module, of_output)
+            self.after(place.module, of_output, place.call)
+
+
+def _counter(number: int | None) -> Callable[[], bool]:
+    """Return a function that is true at its call with this number. None: always."""
+    calls = itertools.count()
+    return lambda: number is None or next(calls) == number
 
 
 def hidden_of(output: Any, name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from attnscope import _core
 from attnscope._errors import UnsupportedError
-from attnscope.live_model import _ablate, _lens
+from attnscope.live_model import _ablate, _attention, _lens
 from attnscope.live_model._hooks import Interrupted, evaluating
 from attnscope.live_model._pass import Runner
 from attnscope.live_model._texts import Texts
@@ -23,8 +23,11 @@ class LiveItems:
     The module is in evaluation mode meanwhile. Leaving waits for a running item.
     """
 
-    def __init__(self, module: Any, tensors: Mapping[str, Any], core: _core.OpenModel) -> None:
+    def __init__(
+        self, module: Any, tensors: Mapping[str, Any], core: _core.OpenModel, threads: int
+    ) -> None:
         self._module, self._tensors, self._core = module, tensors, core
+        self._threads = threads  # of the library, which measures maps
         self._lock = Lock()  # one item at a time uses the device
         self._stack = ExitStack()
         self._runners: dict[int, Runner] = {}
@@ -63,6 +66,8 @@ class LiveItems:
 
     def _outcomes(self, runner: Runner, text: str) -> list[dict[str, Any]]:
         item = json.loads(text)
+        if item["analysis"] == "attention":
+            return _attention.outcomes(runner, text, self._threads)
         compute = ANALYSES.get(item["analysis"])
         if compute is None:
             raise UnsupportedError(f"{item['analysis']}: not supported on a live model")

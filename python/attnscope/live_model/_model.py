@@ -1,6 +1,7 @@
 """Live models: `asc.live`."""
 
 import json
+import os
 from typing import Any
 
 from attnscope._errors import UsageTypeError
@@ -26,8 +27,9 @@ class LiveModel(Model):
         self.module = inner
         self._tensors = memory.tensors
 
-    def _live_items(self) -> LiveItems:
-        return LiveItems(self.module, self._tensors, self._core)
+    def _live_items(self, threads: int | None) -> LiveItems:
+        threads = threads or os.cpu_count() or 1
+        return LiveItems(self.module, self._tensors, self._core, threads)
 
     def __repr__(self) -> str:
         return f"<attnscope.LiveModel {self.name} on {device_of(self.module)}>"

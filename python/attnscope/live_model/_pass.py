@@ -61,16 +61,18 @@ class Runner:
         self, module: Any, tensors: Mapping[str, Any], described: _core.LivePass
     ) -> None:
         self.module = module
-        self._described = described
+        self.described = described
         self.places = Places(module, tensors, described)
         self.device = device_of(module)
         self.batching = Batching(self.device)
         self.stopped: Callable[[], bool] = lambda: False
         self._is_probed = False
+        self.has_checked_maps = False
         self.finish: Finish | None = None  # None: logits are not made by modules alone
         self.is_chain = False  # whether a pass may start at a layer
         accepted = inspect.signature(type(module).forward).parameters
         self._takes_types = "token_type_ids" in accepted
+        self._returns_maps = "output_attentions" in accepted
         self._keywords = {"use_cache": False} if "use_cache" in accepted else {}
         self._parts = [part for name, part in module.named_modules() if name and name[-1].isdecimal()]
 
@@ -109,23 +111,33 @@ class Runner:
 
     def _watched(self, hooks: Hooks) -> None:
         """Check for a stop before each layer."""
-        for part in self.places.layer_modules or self._parts:
+        calls = self.places.layer_calls
+        for part in self._parts if calls is None else {call.module for call in calls}:
             hooks.before(part, lambda args, kwargs: self.check_stop())
 
-    def logits(self, batch: Batch, copies: int = 1, **keywords: Any) -> Any:
-        """Run the whole module on copies of a batch: (copies B, T, V)."""
+    def call(self, batch: Batch, copies: int = 1, **keywords: Any) -> Any:
+        """Run the whole module on copies of a batch. Return its output."""
         inputs = {"input_ids": batch.ids.repeat(copies, 1), **self._keywords, **keywords}
         if batch.types is not None:
             if not self._takes_types:
                 raise UnsupportedError(f"{type(self.module).__name__} takes no token types")
             inputs["token_type_ids"] = batch.types.repeat(copies, 1)
-        output = self.module(**inputs)
+        return self.module(**inputs)
+
+    def logits(self, batch: Batch, copies: int = 1) -> Any:
+        """Run the whole module on copies of a batch: (copies B, T, V)."""
+        output = self.call(batch, copies)
         found = getattr(output, "logits", None)
         if found is None and hasattr(output, "prediction_logits"):
             found = output.prediction_logits
         if found is None:
             raise UnsupportedError(f"{type(self.module).__name__} returns no logits")
         return found
+
+    def run_with_maps(self, hooks: Hooks, batch: Batch) -> None:
+        """Run the whole module, which returns its attention maps if it can."""
+        self._watched(hooks)
+        self.call(batch, **({"output_attentions": True} if self._returns_maps else {}))
 
     def watched_logits(self, hooks: Hooks, batch: Batch, copies: int) -> Any:
         self._watched(hooks)
@@ -135,9 +147,11 @@ class Runner:
         """Return the direction (n, D) of each token's logit: `LinearHead::directions`."""
         import torch
 
-        return torch.from_numpy(self._described.directions(tokens)).to(self.device)
+        return torch.from_numpy(self.described.directions(tokens)).to(self.device)
 
-    def recorded(self, batch: Batch, layers: Sequence[int]) -> tuple[Record, Any]:
+    def recorded(
+        self, batch: Batch, layers: Sequence[int], with_logits: bool = True
+    ) -> tuple[Record, Any]:
         """Run a batch unmodified. Return what passes the places of these layers, and the logits."""
         record = Record()
         with Hooks() as hooks:
@@ -146,14 +160,14 @@ class Runner:
                 self._record(hooks, record, layer, batch)
             self._record_streams(hooks, record)
             recorder = None
-            if not self._is_probed and self.places.layer_modules is not None:
-                recorder = FinishRecorder(self.module, self.places.layer_modules[-1])
+            if with_logits and not self._is_probed and self.places.layer_calls is not None:
+                recorder = FinishRecorder(self.module, self.places.layer_calls[-1])
                 recorder.watch(hooks)
-            logits = self.logits(batch)
+            logits = self.logits(batch) if with_logits else self.call(batch)
         if self.layers in record.streams:
             for layer in reversed(range(self.layers)):  # texts skip some layers of some models
                 record.streams.setdefault(layer, record.streams[layer + 1])
-        if not self._is_probed:
+        if with_logits and not self._is_probed:
             self._probe(recorder, record, batch, logits)
         return record, logits
 
@@ -176,8 +190,8 @@ class Runner:
             )
 
     def _record_streams(self, hooks: Hooks, record: Record) -> None:
-        modules = self.places.layer_modules
-        if modules is None:
+        calls = self.places.layer_calls
+        if calls is None:
             return
 
         def of(layer: int) -> Callable[[Any, Any], None]:
@@ -190,13 +204,13 @@ class Runner:
 
             return look
 
-        for layer, module in enumerate(modules):
-            hooks.before(module, of(layer))
+        for layer, call in enumerate(calls):
+            hooks.before(call.module, of(layer), call.call)
 
         def last(output: Any) -> None:
-            record.streams[len(modules)] = hidden_of(output, "last layer").clone()
+            record.streams[len(calls)] = hidden_of(output, "last layer").clone()
 
-        hooks.after(modules[-1], last)
+        hooks.after(calls[-1].module, last, calls[-1].call)
 
     # Passes that start at a layer, and their ends.
 
@@ -210,7 +224,8 @@ class Runner:
             return
         last = streams[self.layers][:, : batch.length]
         self.finish = recorder.finish(last, logits, self.places.facts["head"])
-        if self.finish is None or not self.places.facts["may_start_between"]:
+        is_whole = self.places.layer_modules is None or not self.places.facts["may_start_between"]
+        if self.finish is None or is_whole:
             return
         try:
             found = self.finish(self.continued(record, batch, 0, 2))

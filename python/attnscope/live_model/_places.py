@@ -16,6 +16,7 @@ OF_MLP = ("gate", "up", "down", "router", "shared_", "expert", "choice_bias")
 class LayerPlaces(NamedTuple):
     """The places of one layer's components."""
 
+    query: Place | None  # input of W_Q, or of the first matrix of a query latent
     heads: Place | None  # input of the output projection
     output: Any  # the output projection
     mixer: Place | None
@@ -77,7 +78,7 @@ class Places:
             if tensor["layer"] is not None:
                 own = (tensor["name"], tensor["role"] or "")
                 self._names.setdefault(tensor["layer"], []).append(own)
-        self.layer_modules = self._layer_modules()
+        self.layer_calls = self._layer_calls()
         self.layers = [self._layer(at, facts) for at, facts in enumerate(self.facts["layers"])]
 
     def path_of(self, tensor: str) -> str | None:
@@ -91,25 +92,42 @@ class Places:
         path = self.path_of(f"{name}.weight") or name
         return path if path and path in self._modules else None
 
-    def _list_entry(self, path: str) -> str:
+    def _list_entry(self, path: str, innermost: bool = False) -> str:
         """Return the path of the outermost entry of a list of modules around a module."""
         parts = path.split(".")
-        for end in range(len(parts)):
+        for end in sorted(range(len(parts)), reverse=innermost):
             path = ".".join(parts[: end + 1])
             if parts[end].isdecimal() and path in self._modules:
                 return path
         return ""
 
-    def _layer_modules(self) -> list[Any] | None:
-        """Return the module of each layer. None: some layers have no module of their own."""
-        paths: list[str] = []
+    def _layer_calls(self) -> list[Place] | None:
+        """Return the call of a module that is each layer. None: some layers are no module."""
+        owners: list[list[str]] = []
         for facts in self.facts["layers"]:
-            names = [name for name, _ in self._names.get(len(paths), [])]
+            names = [name for name, _ in self._names.get(len(owners), [])]
             known = (self.path_of(name) for name in (*names, facts["output"], facts["down"]) if name)
-            paths.append(next((self._list_entry(one) for one in known if one), ""))
-        if "" in paths or len(set(paths)) != len(paths):
+            owners.append([path for path in known if path])
+
+        def entries(innermost: bool) -> list[str]:
+            found = ([self._list_entry(path, innermost) for path in own] for own in owners)
+            return [next(filter(None, own), "") for own in found]
+
+        paths = entries(innermost=False)
+        if len(set(paths)) < len(paths):  # in lists of lists, as in ALBERT
+            paths = max((paths, entries(innermost=True)), key=lambda one: len(set(one)))
+        if "" in paths:
             return None
-        return [self._modules[path] for path in paths]
+        return [
+            Place(self._modules[path], path, True, paths[:layer].count(path))
+            for layer, path in enumerate(paths)
+        ]
+
+    @property
+    def layer_modules(self) -> list[Any] | None:
+        """The module of each layer. None: some layers have no module of their own."""
+        modules = [place.module for place in self.layer_calls or ()]
+        return modules if modules and len({*map(id, modules)}) == len(modules) else None
 
     def _place(self, path: str, is_input: bool) -> Place:
         """Return a place. The same path again: its next call, or another module with its weights."""
@@ -124,7 +142,7 @@ class Places:
         return Place(module, path, is_input, call)
 
     def _layer(self, layer: int, facts: dict[str, Any]) -> LayerPlaces:
-        heads, output = None, None
+        query, heads, output = None, None, None
         if facts["attends"]:
             path = self.path_of(facts["output"])
             if path is None:
@@ -132,16 +150,21 @@ class Places:
             output = self._modules[path]
             before = self._norm_path(facts["head_norm"])  # of all heads, before the projection
             heads = self._place(before or path, is_input=True)
+            of_query = self.path_of(facts["query"] or facts["query_down"] or "")
+            if of_query is None:  # in files, W_Q is a part of another matrix
+                beside = f"{path.rpartition('.')[0]}.q_proj"
+                of_query = beside if beside in self._modules else None
+            query = None if of_query is None else self._place(of_query, is_input=True)
         mixer = self._mixer(layer) if facts["mixes"] else None
         mlp = self._mlp(layer, facts) if facts["has_mlp"] else ()
-        return LayerPlaces(heads, output, mixer, mlp, facts["heads"], facts["value_dim"], facts)
+        return LayerPlaces(query, heads, output, mixer, mlp, facts["heads"], facts["value_dim"], facts)
 
     def _mixer(self, layer: int) -> Place:
         names = [name for name, role in self._names.get(layer, []) if role == "mixer"]
         paths = [path for path in map(self.path_of, names) if path]
         path = os.path.commonprefix([f"{path}." for path in paths]).rpartition(".")[0]
         if path not in self._modules:
-            raise UnsupportedError(f"layer {layer}: its mixer is no module")
+            raise UnsupportedError(f"layer {layer}: no module has its mixer")
         return self._place(path, is_input=False)
 
     def _mlp(self, layer: int, facts: dict[str, Any]) -> tuple[Place, ...]:
