@@ -189,7 +189,7 @@ class LivePass:
         Describe the components of the layers, the last norm and the LM head, as JSON.
         """
 
-    def directions(self, tokens: Sequence[int]) -> numpy.typing.NDArray[numpy.float32]:
+    def directions(self, tokens: Sequence[int], mean: Sequence[float]) -> numpy.typing.NDArray[numpy.float32]:
         """Return the direction (n, D) of each token's logit. Token -1: zeros."""
 
 def item_positions(item: str) -> dict[str, Any]:

@@ -41,15 +41,20 @@ std::string LivePass::description() const {
                           {"tensors", std::move(tensors)},
                           {"last_norm", norm_value(pass_.weights().last_norm)},
                           {"head", std::move(head)},
+                          {"vocabulary", pass_.logits_width()},
                           {"may_start_between", pass_.may_start_between()},
                           {"obstacle", LinearHead::obstacle(pass_)}});
 }
 
-nb::ndarray<nb::numpy, float> LivePass::directions(const std::vector<std::int64_t>& tokens) {
+nb::ndarray<nb::numpy, float> LivePass::directions(const std::vector<std::int64_t>& tokens,
+                                                   std::vector<double> mean) {
   Matrix<float> found;
   {
     const nb::gil_scoped_release release;
-    if (!head_) head_.emplace(pass_, mean_output_row(pass_, Compute{}));
+    if (!head_) {
+      if (std::ssize(mean) != model_.dimensions().width) mean = mean_output_row(pass_, Compute{});
+      head_.emplace(pass_, std::move(mean));
+    }
     found = head_->directions(tokens);
   }
   const auto rows = static_cast<std::size_t>(found.rows());
@@ -122,9 +127,9 @@ void bind_live_model(nb::module_& module) {
       .def(nb::init<const OpenModel&, std::size_t>(), nb::arg("model"), nb::arg("stack"))
       .def("description", &LivePass::description,
            "Describe the components of the layers, the last norm and the LM head, as JSON.")
-      .def("directions", &LivePass::directions, nb::arg("tokens"),
-           nb::sig("def directions(self, tokens: collections.abc.Sequence[int]) -> "
-                   "numpy.typing.NDArray[numpy.float32]"),
+      .def("directions", &LivePass::directions, nb::arg("tokens"), nb::arg("mean"),
+           nb::sig("def directions(self, tokens: collections.abc.Sequence[int], mean: "
+                   "collections.abc.Sequence[float]) -> numpy.typing.NDArray[numpy.float32]"),
            "Return the direction (n, D) of each token's logit. Token -1: zeros.");
   module.def("item_positions", &item_positions, nb::arg("item"),
              nb::sig("def item_positions(item: str) -> dict[str, typing.Any]"),

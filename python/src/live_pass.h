@@ -26,8 +26,10 @@ class LivePass {
   /// Returns a record of the model's layers and of its last norm and LM head, as JSON.
   std::string description() const;
 
-  /// Returns the direction of each token's logit, relative to the mean over the vocabulary.
-  nb::ndarray<nb::numpy, float> directions(const std::vector<std::int64_t>& tokens);
+  /// Returns the direction of each token's logit, relative to the mean over the vocabulary. `mean`:
+  /// the mean row of W_U over the vocabulary, (D,); empty: it is computed.
+  nb::ndarray<nb::numpy, float> directions(const std::vector<std::int64_t>& tokens,
+                                           std::vector<double> mean);
 
   const Model& model() const { return model_; }
   const ForwardPass& pass() const { return pass_; }

@@ -1,7 +1,7 @@
 """The menu of the site: the pages under each heading."""
 
 GUIDES = {"All questions": "questions.md", "Models": "models.md", "Spectra and circuits": "metrics.md", "Compression": "plan.md",
-          "Python": "python.md", "Stores": "store.md", "Hugging Face hub": "hub.md", "Distributed runs": "cluster.md",
+          "Python": "python.md", "Stores": "store.md", "Hugging Face hub": "hub.md", "Distributed runs": "cluster.md", "GPUs": "gpu.md",
           "Server": "http.md", "Files and formats": "formats.md", "Embedding the library": "embedding.md"}
 INTERNALS = {"Architecture": "architecture.md", "Building": "building.md", "Performance internals": "internals.md", "Report page": "the-page.md",
              "Contributing": "contributing.md"}

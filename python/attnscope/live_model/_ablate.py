@@ -62,8 +62,8 @@ def outcomes(runner: Runner, texts: Texts, item: dict[str, Any]) -> list[Outcome
 
         def visit(part: int, logits: Any) -> None:
             of_rows = logits.reshape(-1, logits.shape[-1])[picked]
-            check_finite(of_rows)
             measured = compared(clean, of_rows, tokens)
+            check_finite(measured)  # of logits that are not, neither are the losses
             found[part, :, columns] = texts.per_sequence(batch, measured)
 
         values = lambda part, at: replacements.of(part, batch, at)  # noqa: E731

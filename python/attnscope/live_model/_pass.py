@@ -68,6 +68,7 @@ class Runner:
         self.stopped: Callable[[], bool] = lambda: False
         self._is_probed = False
         self.has_checked_maps = False
+        self._mean_row: list[float] | None = None
         self.finish: Finish | None = None  # None: logits are not made by modules alone
         self.is_chain = False  # whether a pass may start at a layer
         accepted = inspect.signature(type(module).forward).parameters
@@ -147,7 +148,18 @@ class Runner:
         """Return the direction (n, D) of each token's logit: `LinearHead::directions`."""
         import torch
 
-        return torch.from_numpy(self.described.directions(tokens)).to(self.device)
+        found = self.described.directions(tokens, self._mean_output_row())
+        return torch.from_numpy(found).to(self.device)
+
+    def _mean_output_row(self) -> list[float]:
+        """Return the mean row of W_U over the vocabulary: `mean_output_row`. Empty: unknown."""
+        if self._mean_row is None:
+            head = getattr(self.module, "get_output_embeddings", lambda: None)()
+            weight: Any = getattr(head, "weight", None)
+            is_matrix = weight is not None and weight.ndim == 2 and weight.is_floating_point()
+            is_whole = is_matrix and weight.shape[0] == self.places.facts["vocabulary"]
+            self._mean_row = weight.float().mean(0).cpu().tolist() if is_whole else []
+        return self._mean_row
 
     def recorded(
         self, batch: Batch, layers: Sequence[int], with_logits: bool = True
