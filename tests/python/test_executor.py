@@ -33,6 +33,9 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("circuits", {"composition": True}),
     ("attention", {"text": "To be, or not to be"}),
     ("attention", {"induction": True, "sequences": 2}),
+    ("lens", {"text": "To be, or not to be"}),
+    ("ablate", {"text": "To be, or not to be", "components": "heads", "layers": [0, 1]}),
+    ("ablate", {"induction": True, "sequences": 2, "layers": 0}),
 ]
 
 KINDS = ["threads", "spawn", "fork", "dask"]
