@@ -106,7 +106,7 @@ def outcomes(runner: Runner, text: str, threads: int) -> list[dict[str, Any]]:
             raise UnsupportedError(f"attention: not supported on this live model: {error}") from error
     if kinds and not runner.has_checked_maps:
         runner.has_checked_maps = True
-        _check_eager(runner, batch, feed.last, kinds[0])
+        check_eager(runner, batch, feed.last, kinds[0])
     missing = sorted(set(layers) - set(feed.measured))
     if missing:
         raise UnsupportedError(f"attention: layer {missing[0]} returned no maps")
@@ -114,7 +114,7 @@ def outcomes(runner: Runner, text: str, threads: int) -> list[dict[str, Any]]:
     return found
 
 
-def _check_eager(runner: Runner, batch: Batch, last: Any, kind: str) -> None:
+def check_eager(runner: Runner, batch: Batch, last: Any, kind: str) -> None:
     """Refuse a model whose eager attention, which returns the maps, gives other states."""
     record, _ = runner.recorded(batch, (), with_logits=False)
     usual = record.streams[runner.layers].float()

@@ -18,7 +18,7 @@ OF_TARGETS = frozenset({"target", "target_tokens", "target_file"})
 
 LIVE: dict[str, frozenset[str]] = {
     "attention": OF_TARGETS | {"induction", "heatmap", "image", "audio", "maps", "activations"},
-    "ablate": OF_TARGETS | {"induction", "prompts", "label"},
+    "ablate": OF_TARGETS | {"receiver", "prompts", "label"},
     "lens": OF_TARGETS | {"grid", "prompts", "label", "resid_mid"},
 }
 """Commands that run on the device, with the keywords that they do not support there."""
@@ -44,6 +44,11 @@ def live_items(
         raise _refused(command, refused[0])
     if len(models) > 1:
         raise UnsupportedError(f"{command}: not supported for several models of which one is live")
+    if len(live[0]._stacks) > 1:
+        raise UnsupportedError(
+            f"{command}: not supported on a live model with several stacks, such as an encoder and a "
+            "decoder; attnscope.open(module) computes it on the CPU"
+        )
     items: LiveItems = live[0]._live_items(given.get("threads"))
     return items
 

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from attnscope import _core
 from attnscope._errors import UnsupportedError
-from attnscope.live_model import _ablate, _attention, _lens
+from attnscope.live_model import _ablate, _attention, _induction, _lens
 from attnscope.live_model._hooks import Interrupted, evaluating
 from attnscope.live_model._pass import Runner
 from attnscope.live_model._texts import Texts
@@ -17,10 +18,15 @@ ANALYSES = {"ablate": _ablate.outcomes, "lens": _lens.outcomes}
 """The function that computes an item, by the name of its analysis."""
 
 
+_runs: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()
+"""Held by the run that uses a module, whose hooks and mode other runs would change."""
+
+
 class LiveItems:
     """The items of one run. Passed to the library in place of an executor.
 
-    The module is in evaluation mode meanwhile. Leaving waits for a running item.
+    The module is in evaluation mode meanwhile, and other runs on it wait. Leaving waits for a
+    running item.
     """
 
     def __init__(
@@ -34,6 +40,7 @@ class LiveItems:
         self._texts: tuple[Any, Texts] | None = None
 
     def __enter__(self) -> "LiveItems":
+        self._stack.enter_context(_runs.setdefault(self._module, Lock()))
         self._stack.enter_context(evaluating(self._module))
         return self
 
@@ -68,6 +75,8 @@ class LiveItems:
         item = json.loads(text)
         if item["analysis"] == "attention":
             return _attention.outcomes(runner, text, self._threads)
+        if item["analysis"] == "ablate_induction":
+            return _induction.outcomes(runner, item)
         compute = ANALYSES.get(item["analysis"])
         if compute is None:
             raise UnsupportedError(f"{item['analysis']}: not supported on a live model")

@@ -126,3 +126,11 @@ def lens_reading(logits: Any, final: Any, tokens: Any) -> Any:
     agreeing = ranks_of(final.argmax(-1), logits) == 1
     ranks = ranks_of(tokens.clamp(min=0), logits).masked_fill(tokens < 0, 0)
     return _stacked(losses(scores, tokens), entropy, kl, agreeing, ranks)
+
+
+def induction_scores(maps: Any, block: int) -> Any:
+    """Return each map's mean attention from a repeated token to the token after its first
+    occurrence: (N, H) for maps (N, H, T, T). `induction_of` in
+    attnscope/interventions/induction_ablation.cpp."""
+    after_first = maps.float().diagonal(offset=1 - block, dim1=2, dim2=3)
+    return after_first[..., 1 : block + 1].mean(-1)
