@@ -108,6 +108,10 @@ def _as_saved(model: Any, tensors: Mapping[str, Any]) -> Mapping[str, Any]:
     return tensors if is_dequantized else saved
 
 
+def _is_real(tensor: Any) -> bool:
+    return str(getattr(tensor, "dtype", "")) in ("torch.float32", "torch.bfloat16", "torch.float16")
+
+
 def _without_bridge(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
     """Remove what the parts of a TransformerLens bridge add to tensor names."""
     return {name.replace("._original_component", ""): one for name, one in tensors.items()}
@@ -134,6 +138,14 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
         raise _refused(
             f"{type(model).__name__} has PEFT adapters that are not merged",
             'open the model that merge_and_unload() returns, or open "BASE+ADAPTER"',
+        )
+    if type(model).__module__.startswith("transformers.") and any(
+        key.endswith(".weight_scale") and _is_real(tensors.get(key.removesuffix("_scale")))
+        for key in tensors
+    ):
+        raise _refused(
+            f"{type(model).__name__} has unpacked weights whose scales are applied at run time",
+            "open its files",
         )
     if name is not None and not isinstance(name, str):
         raise UsageTypeError(f"name: expected a str, not {type(name).__name__}")

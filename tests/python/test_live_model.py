@@ -210,3 +210,7 @@ def test_wrong_arguments(module: Any) -> None:
         asc.live(module, device="cpu")
     with pytest.raises(TypeError, match="expected a module, a folder or a hub name, not int"):
         asc.live(3)
+    with pytest.raises(asc.IoError, match="transformers cannot load '/nowhere'"):
+        asc.live("/nowhere")
+    with pytest.raises(TypeError, match="has no config"):
+        asc.live(torch.nn.Linear(2, 2))

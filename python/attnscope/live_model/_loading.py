@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from attnscope._errors import UnsupportedError, UsageTypeError
+from attnscope._errors import UnsupportedError, UsageTypeError, error_of
 
 
 def loaded(name: Any, tokenizer: Any, options: dict[str, Any]) -> tuple[Any, Any]:
@@ -21,7 +21,11 @@ def loaded(name: Any, tokenizer: Any, options: dict[str, Any]) -> tuple[Any, Any
         ) from None
     options = dict(options)
     device = options.pop("device", None)
-    config = transformers.AutoConfig.from_pretrained(path)
+    try:
+        config = transformers.AutoConfig.from_pretrained(path)
+    except (OSError, ValueError) as error:
+        problem = f"transformers cannot load '{path}': {str(error).partition(chr(10))[0]}"
+        raise error_of("io", problem, {"file": path, "problem": problem}) from error
     wanted: Any = next((one for one in config.architectures or () if hasattr(transformers, one)), None)
     loader = getattr(transformers, wanted) if wanted else transformers.AutoModelForCausalLM
     module = loader.from_pretrained(path, **options)
