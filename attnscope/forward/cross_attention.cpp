@@ -37,8 +37,11 @@ void LayerRun::attend_cross_heads(std::int64_t layer, MatrixView<const float> ma
     });
   }
 
-  const bool with_maps =
+  const bool in_steps = hooks_.wants(HookPoint::cross_attn_scores, layer) ||
+                        hooks_.changes(HookPoint::cross_pattern, layer);
+  const bool observed =
       observer_.on_cross_maps && (!observer_.wants_cross_maps || observer_.wants_cross_maps(layer));
+  const bool with_maps = observed || in_steps || hooks_.wants(HookPoint::cross_pattern, layer);
   LayerMaps shown;
   if (with_maps) shown = make_room_for_maps(layer, keys);
   const MatrixView<float> context = sized(context_, rows_.total, heads_.heads * heads_.value_dim);
@@ -51,14 +54,38 @@ void LayerRun::attend_cross_heads(std::int64_t layer, MatrixView<const float> ma
     KeysAndValues& own = caches_.empty() ? scratch->attention.keys_and_values
                                          : caches_[sequence].cross_head(layer, kv_head);
     if (caches_.empty()) put(sequence, kv_head, own);
+    if (in_steps) {
+      const Matrix<float> unpacked =
+          own.unpacked_keys(keys[sequence], heads_.head_dim, compute_.kernels);
+      attention_scores(query_of(sequence, head), rows_.first_position(sequence), unpacked.view(),
+                       {.scale = weights.scale, .mask = AttentionMask::bidirectional()},
+                       maps_[part].view(), alone);
+      return give_back(std::move(scratch));
+    }
     attend_across(query_of(sequence, head), rows_.first_position(sequence), own, keys[sequence],
                   {.scale = weights.scale}, with_maps ? maps_[part].view() : MatrixView<float>{},
                   rows_of(sequence, context.col_block(head * heads_.value_dim, heads_.value_dim)),
                   scratch->attention.scores, alone);
     give_back(std::move(scratch));
   });
+  if (in_steps) {
+    attend_to_scores(
+        layer, shown, HookPoint::cross_attn_scores, HookPoint::cross_pattern, {},
+        [&](std::size_t sequence, std::int64_t kv_head) {
+          if (caches_.empty()) {
+            return copied(made.row_block(first[sequence], keys[sequence])
+                              .col_block(heads_.total_dim(Role::key) + kv_head * heads_.value_dim,
+                                         heads_.value_dim));
+          }
+          return caches_[sequence]
+              .cross_head(layer, kv_head)
+              .unpacked_values(keys[sequence], heads_.value_dim, compute_.kernels);
+        });
+  } else if (with_maps) {
+    show_maps(HookPoint::cross_pattern, layer, shown);
+  }
   check_states(weights_, context, "the cross-attention of layer " + std::to_string(layer));
-  if (with_maps) observer_.on_cross_maps(shown);
+  if (observed) observer_.on_cross_maps(shown);
 }
 
 /// Computes the head outputs of the layer's cross-attention from the residual stream, in context_.
@@ -74,11 +101,16 @@ void LayerRun::make_cross_attention(std::int64_t layer) {
   heads_ = weights.heads;
   apply(*weights.query, input, {}, sized(qkv_, rows_.total, heads_.total_dim(Role::query)),
         compute_);
+  hooks_.show(HookPoint::cross_q, layer, qkv_.view());
   MatrixView<float> made;
   if (encoder_output_ != nullptr) {
     made = sized(cross_keys_and_values_, encoder_output_->states.rows(),
                  weights.keys_and_values->weights.outputs());
     apply(*weights.keys_and_values, encoder_output_->states.view(), {}, made, compute_);
+    const HookCalls of_source{.hooks = hooks_.hooks, .rows = nullptr};
+    const std::int64_t keys_width = heads_.total_dim(Role::key);
+    of_source.show(HookPoint::cross_k, layer, made.col_block(0, keys_width));
+    of_source.show(HookPoint::cross_v, layer, made.col_block(keys_width, made.cols - keys_width));
   }
   attend_cross_heads(layer, made);
 }
@@ -95,8 +127,17 @@ void LayerRun::add_cross_attention(std::int64_t layer, bool maps_only,
   }
   if (maps_only) return;
   if (observer_.on_cross_heads) observer_.on_cross_heads(layer, context_.view());
-  apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
+  hooks_.show(HookPoint::cross_z, layer, context_.view());
+  show_results(HookPoint::cross_result, layer, *weights.output, context_.view());
+  if (hooks_.wants(HookPoint::cross_attn_out, layer) || result_change_.rows() > 0) {
+    const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
+    apply(*weights.output, context_.view(), {.add = result_change_.view()}, change, compute_);
+    add_change(HookPoint::cross_attn_out, layer, 1);
+  } else {
+    apply(*weights.output, context_.view(), {.add = stream}, stream, compute_);
+  }
   if (weights.sum) apply_norm(*weights.sum, stream, stream, compute_);
+  hooks_.show(HookPoint::resid_mid_cross, layer, stream);
 }
 
 }  // namespace attnscope

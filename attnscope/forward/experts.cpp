@@ -37,13 +37,58 @@ void clamp_gated(MatrixView<const float> gate, double clamp, double alpha, Matri
   }
 }
 
+/// Computes out = the sum of all slots of each row.
+void sum_slots(MatrixView<const float> slots, MatrixView<float> out) {
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    for (std::int64_t col = 0; col < out.cols; ++col) {
+      float sum = 0;
+      for (std::int64_t at = col; at < slots.cols; at += out.cols) sum += slots(row, at);
+      out(row, col) = sum;
+    }
+  }
+}
+
+/// Sorts the experts of each row by falling weight; ties by index.
+void sort_by_weight(ChosenExperts& chosen) {
+  std::vector<std::pair<float, std::int64_t>> own(static_cast<std::size_t>(chosen.chosen));
+  for (std::size_t first = 0; first < chosen.experts.size(); first += own.size()) {
+    for (std::size_t at = 0; at < own.size(); ++at) {
+      own[at] = {-chosen.weights[first + at], chosen.experts[first + at]};
+    }
+    std::sort(own.begin(), own.end());
+    for (std::size_t at = 0; at < own.size(); ++at) {
+      chosen.weights[first + at] = -own[at].first;
+      chosen.experts[first + at] = own[at].second;
+    }
+  }
+}
+
 }  // namespace
+
+void ExpertRun::show_chosen(std::int64_t layer, ChosenExperts& chosen) const {
+  const bool shows_index = hooks_.wants(HookPoint::expert_index, layer);
+  if (!shows_index && !hooks_.wants(HookPoint::expert_weight, layer) &&
+      !hooks_.wants(HookPoint::expert_out, layer)) {
+    return;
+  }
+  sort_by_weight(chosen);
+  if (shows_index) {
+    hooks_.hooks->visit({.point = HookPoint::expert_index,
+                         .layer = layer,
+                         .rows = hooks_.rows,
+                         .indices = chosen.experts});
+  }
+  const std::int64_t rows = std::ssize(chosen.weights) / chosen.chosen;
+  hooks_.show(HookPoint::expert_weight, layer,
+              {chosen.weights.data(), rows, chosen.chosen, chosen.chosen});
+}
 
 /// The rows routed to an expert, and its weight in each row.
 struct ExpertRun::Visit {
   std::int64_t expert = 0;
   std::vector<std::int64_t> rows;
   std::vector<float> weights;
+  std::vector<std::int64_t> slots = {};  // place among the row's experts; empty: not needed
 };
 
 void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights,
@@ -59,6 +104,7 @@ void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights,
   };
   const MatrixView<float> logits = sized(logits_, input.rows, experts);
   apply(*weights.router, norm_stream(weights.router_norm), {}, logits, compute_);
+  hooks_.show(HookPoint::router_logits, layer, logits);
   ChosenExperts chosen = choose_experts(spec, logits, weights.choice_bias, compute_);
   for (std::size_t at = 0; !weights.factors.empty() && at < chosen.weights.size(); ++at) {
     chosen.weights[at] *= weights.factors[static_cast<std::size_t>(chosen.experts[at])];
@@ -72,11 +118,19 @@ void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights,
                           .tied = chosen.tied});
   }
 
+  show_chosen(layer, chosen);
+  const bool shows_each = hooks_.wants(HookPoint::expert_out, layer);
+  if (shows_each) {
+    const MatrixView<float> slots = sized(slots_, input.rows, chosen.chosen * input.cols);
+    std::fill_n(slots.data, slots.rows * slots.cols, 0.0F);
+  }
+
   std::vector<Visit> visits(static_cast<std::size_t>(experts));
   for (std::size_t at = 0; at < chosen.experts.size(); ++at) {
     Visit& visit = visits[static_cast<std::size_t>(chosen.experts[at])];
     visit.rows.push_back(static_cast<std::int64_t>(at) / chosen.chosen);
     visit.weights.push_back(chosen.weights[at]);
+    if (shows_each) visit.slots.push_back(static_cast<std::int64_t>(at) % chosen.chosen);
   }
   MatrixView<const float> read = norm_stream(weights.input_norm);
   if (weights.latent_down != nullptr) {
@@ -95,6 +149,10 @@ void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights,
     compute_.check_stop();
     visit.expert = expert;
     run_expert(layer, weights, visit, read);
+  }
+  if (shows_each) {
+    hooks_.show(HookPoint::expert_out, layer, slots_.view());
+    if (hooks_.changes(HookPoint::expert_out, layer)) sum_slots(slots_.view(), sum);
   }
   if (weights.latent_up != nullptr) {
     std::swap(sum_, latents_);
@@ -152,6 +210,11 @@ void ExpertRun::run_expert(std::int64_t layer, const ExpertWeights& weights, con
     for (std::int64_t col = 0; col < given.cols; ++col) {
       sum_(row_of(at), col) += factor * given(at, col);
     }
+    if (visit.slots.empty()) continue;
+    const std::int64_t first = visit.slots[static_cast<std::size_t>(at)] * given.cols;
+    for (std::int64_t col = 0; col < given.cols; ++col) {
+      slots_(row_of(at), first + col) = factor * given(at, col);
+    }
   }
 }
 
@@ -169,7 +232,8 @@ void ExpertRun::run_shared(std::int64_t layer, const ExpertWeights& weights,
           compute_);
   }
   const MatrixView<float> sum = sum_.view();
-  if (weights.shared_weight == nullptr && !weights.shared_norm) {
+  const bool shown = hooks_.wants(HookPoint::shared_expert_out, layer);
+  if (weights.shared_weight == nullptr && !weights.shared_norm && !shown) {
     apply(*weights.shared_down, wide, {.add = sum}, sum, compute_);
     return;
   }
@@ -182,9 +246,11 @@ void ExpertRun::run_shared(std::int64_t layer, const ExpertWeights& weights,
   apply(*weights.shared_down, wide, {}, given, compute_);
   if (weights.shared_norm) apply_norm(*weights.shared_norm, given, given, compute_);
   for (std::int64_t row = 0; row < sum.rows; ++row) {
-    for (std::int64_t col = 0; col < sum.cols; ++col) {
-      sum(row, col) += factor(row, 0) * given(row, col);
-    }
+    for (std::int64_t col = 0; col < sum.cols; ++col) given(row, col) *= factor(row, 0);
+  }
+  hooks_.show(HookPoint::shared_expert_out, layer, given);
+  for (std::int64_t row = 0; row < sum.rows; ++row) {
+    for (std::int64_t col = 0; col < sum.cols; ++col) sum(row, col) += given(row, col);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/forward/audio_embedding.h"
+#include "attnscope/forward/hooks.h"
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/forward/mla.h"
@@ -290,8 +291,20 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
   LayerRun run(model_.spec(), weights_, sequences, rows, states, observer, compute, caches,
                encoder_output);
   const std::int64_t layers = model_.spec().dimensions.layers;
-  show(observer.on_hidden_states, start.layer);
-  if (start.layer < layers) run.predict_streams(start.layer);
+  const HookCalls hooks{.hooks = observer.hooks, .rows = &rows};
+  // With several streams, a layer reads the prediction of the active one.
+  const bool predicts = model_.spec().stream.altup.has_value();
+  const auto enter = [&](std::int64_t layer) {
+    if (!predicts) hooks.show(HookPoint::resid_pre, layer, states.view());
+    show(observer.on_hidden_states, layer);
+    run.predict_streams(layer);
+    if (predicts) hooks.show(HookPoint::resid_pre, layer, states.view());
+  };
+  if (start.layer < layers) {
+    enter(start.layer);
+  } else {
+    show(observer.on_hidden_states, start.layer);
+  }
   show(observer.on_stream, start.layer);
   for (std::int64_t layer = start.layer; layer < layers; ++layer) {
     const bool ends = layer == observer.end_after_maps_of;
@@ -299,17 +312,14 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
     run.run_layer(layer, ends, ends && observer.ends_across,
                   layer == start.layer ? start : PassStart());
     if (ends) return {};
-    if (layer + 1 < layers) {
-      show(observer.on_hidden_states, layer + 1);
-      run.predict_streams(layer + 1);
-    }
+    if (layer + 1 < layers) enter(layer + 1);
     show(observer.on_stream, layer + 1);
     if (layer == observer.end_after_layer) return {};
   }
 
   const bool normed = model_.spec().stream.shows_last_normed;
   if (!normed) show(observer.on_hidden_states, layers);
-  states = finish(std::move(states), compute);
+  states = finish(std::move(states), compute, hooks);
   if (normed) show(observer.on_hidden_states, layers);
   for (std::size_t at = 0; at < caches.size(); ++at) caches[at].add(sequences[at]);
   return states;
@@ -326,7 +336,13 @@ Matrix<float> ForwardPass::embed_alone(const TokenIds& ids, std::span<const floa
 }
 
 Matrix<float> ForwardPass::finish(Matrix<float> stream, const Compute& compute) const {
+  return finish(std::move(stream), compute, HookCalls());
+}
+
+Matrix<float> ForwardPass::finish(Matrix<float> stream, const Compute& compute,
+                                  const HookCalls& hooks) const {
   if (weights_.last_norm) apply_norm(*weights_.last_norm, stream.view(), stream.view(), compute);
+  if (weights_.last_norm) hooks.show(HookPoint::final_norm, 0, stream.view());
   if (weights_.last_projection != nullptr) {
     Matrix<float> narrow(stream.rows(), weights_.last_projection->weights.outputs());
     apply(*weights_.last_projection, stream.view(), {}, narrow.view(), compute);

@@ -96,7 +96,10 @@ struct LayerLatents {
   MatrixView<const float> keys_and_values;  // (rows, c)
 };
 
-/// Callbacks (hooks) of a forward pass. Their arguments are valid during the call. They are called
+class ForwardHooks;  // hooks.h
+struct HookCalls;
+
+/// Callbacks of a forward pass. Their arguments are valid during the call. They are called
 /// on the thread that runs the pass.
 struct ForwardObserver {
   /// Hidden states as in transformers, (rows, D); with AltUp, those of the active stream. Index 0
@@ -144,6 +147,8 @@ struct ForwardObserver {
   std::optional<std::int64_t> end_after_layer = {};
   std::optional<std::int64_t> end_after_maps_of = {};
   bool ends_across = false;  // ends after the maps of its cross-attention
+  /// Named activations, which may be read or changed. Null: none.
+  ForwardHooks* hooks = nullptr;
 };
 
 /// Start of a pass that continues an earlier one.
@@ -281,6 +286,7 @@ class ForwardPass {
                            std::span<KeyValueCache> caches,
                            const EncoderOutput* encoder_output) const;
 
+  Matrix<float> finish(Matrix<float> stream, const Compute& compute, const HookCalls& hooks) const;
   /// Applies the projection between encoder and decoder, if there is one.
   EncoderOutput projected(EncoderOutput output, const Compute& compute) const;
   /// Throws Error(usage) for an id that is not a token of the model.

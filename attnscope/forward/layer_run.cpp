@@ -76,7 +76,8 @@ LayerRun::LayerRun(const ModelSpec& spec, const ForwardWeights& weights,
       compute_(compute),
       caches_(caches),
       encoder_output_(encoder_output),
-      experts_(spec, observer, compute),
+      hooks_{.hooks = observer.hooks, .rows = &rows_},
+      experts_(spec, observer, hooks_, compute),
       mixers_(rows_, compute, caches),
       biases_(spec, weights, rows_, compute),
       selection_(spec, weights, rows_, compute, caches) {
@@ -122,10 +123,17 @@ void LayerRun::mlp(std::int64_t layer, MatrixView<const float> input, MatrixView
   const bool gated = weights.gate != nullptr;
   input = as_read(layer, input);
   show_input(layer, Role::up, input);
-  apply(*weights.up, input, {.activation = gated ? Activation::linear : activation}, wide,
+  const bool shows_gate = hooks_.wants(HookPoint::mlp_pre, layer);
+  const bool fused = !gated && !shows_gate;
+  apply(*weights.up, input, {.activation = fused ? activation : Activation::linear}, wide,
         compute_);
+  if (!gated && shows_gate) {
+    hooks_.show(HookPoint::mlp_pre, layer, wide);
+    activate(activation, wide, compute_);
+  }
   const auto factor = static_cast<float>(spec.gate_factor);
-  if (gated && (spec.gate_cutoff || factor != 1 || weights.block)) {
+  const bool shows_up = gated && hooks_.wants(HookPoint::mlp_pre_linear, layer);
+  if (gated && (spec.gate_cutoff || factor != 1 || weights.block || shows_gate || shows_up)) {
     const MatrixView<float> gates = sized(gates_, wide.rows, wide.cols);
     apply(*weights.gate, input, {}, gates, compute_);
     if (weights.block) {
@@ -135,6 +143,8 @@ void LayerRun::mlp(std::int64_t layer, MatrixView<const float> input, MatrixView
       apply(*block.gate_up, inner, {.add = gates}, gates, compute_);
       apply(*block.up_up, inner, {.add = wide}, wide, compute_);
     }
+    hooks_.show(HookPoint::mlp_pre, layer, gates);
+    hooks_.show(HookPoint::mlp_pre_linear, layer, wide);
     if (factor != 1) mix(gates_, factor, gates_, 0);
     if (spec.gate_cutoff) cut_gates(*spec.gate_cutoff, gates);
     activate(activation, gates, compute_);
@@ -145,6 +155,7 @@ void LayerRun::mlp(std::int64_t layer, MatrixView<const float> input, MatrixView
     apply(*weights.gate, input, {.activation = activation, .multiply = wide}, wide, compute_);
   }
   if (weights.mlp_hidden) apply_norm(*weights.mlp_hidden, wide, wide, compute_);
+  hooks_.show(HookPoint::mlp_post, layer, wide);
   const MatrixView<const float> inner = as_read(layer, wide);
   show_input(layer, Role::down, inner);
   apply(*weights.down, inner, {.add = add ? out : MatrixView<float>{}}, out, compute_);
@@ -156,6 +167,13 @@ void LayerRun::show_input(std::int64_t layer, Role role, MatrixView<const float>
 
 void LayerRun::add_to_stream(const Matrix<float>& change, double factor) {
   mix(states_, 1, change, static_cast<float>(factor));
+}
+
+void LayerRun::add_change(HookPoint point, std::int64_t layer, double factor) {
+  if (!hooks_.wants(point, layer)) return add_to_stream(change_, factor);
+  if (factor != 1) mix(change_, static_cast<float>(factor), change_, 0);
+  hooks_.show(point, layer, change_.view());
+  add_to_stream(change_, 1);
 }
 
 void LayerRun::scale_stream(double factor) {
@@ -191,8 +209,12 @@ void LayerRun::run_attention(std::int64_t layer, MatrixView<const float> input) 
     if (weights.block) add_adapters(*weights.block, input, qkv);
   }
   if (observer_.on_projections) observer_.on_projections(layer, qkv);
+  if (hooks_.hooks != nullptr) show_projections(layer);
   spec_.layers[static_cast<std::size_t>(layer)].attention.windows ? attend_windows(layer, input)
                                                                   : attend_all(layer, input);
+  if (weights.attention_gate != nullptr || weights.attention_heads) {
+    hooks_.show(HookPoint::z_before_gate, layer, context_.view());
+  }
   if (weights.attention_gate == nullptr) return;
   const MatrixView<float> context = context_.view();
   apply(*weights.attention_gate, input, {.activation = Activation::sigmoid, .multiply = context},
@@ -206,7 +228,7 @@ void LayerRun::add_mlp(std::int64_t layer, MatrixView<const float> input) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const bool plain = !weights.mlp_output && spec.branch_factor == 1 &&
                      spec.mlp_stream_factor == 1 && weights.mlp_factors.empty();
-  if (plain && !observer_.on_mlp) {
+  if (plain && !observer_.on_mlp && !hooks_.wants(HookPoint::mlp_out, layer)) {
     return mlp(layer, input, states_.view(), /*add=*/true);
   }
   const MatrixView<float> change = sized(change_, states_.rows(), states_.cols());
@@ -215,7 +237,7 @@ void LayerRun::add_mlp(std::int64_t layer, MatrixView<const float> input) {
   if (weights.mlp_output) apply_norm(*weights.mlp_output, change, change, compute_);
   scale_columns(change, weights.mlp_factors);
   scale_stream(spec.mlp_stream_factor);
-  add_to_stream(change_, spec.branch_factor);
+  add_change(HookPoint::mlp_out, layer, spec.branch_factor);
 }
 
 void LayerRun::add_attention(std::int64_t layer) {
@@ -223,17 +245,19 @@ void LayerRun::add_attention(std::int64_t layer) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const MatrixView<float> stream = states_.view();
   const MatrixView<const float> context = as_read(layer, context_.view());
-  // The output is accumulated into the residual stream directly, unless a norm or a factor comes
-  // between.
+  // The output is accumulated into the residual stream directly, unless a norm, a factor or a hook
+  // comes between.
   const bool scaled = spec.branch_factor != 1;
-  if (!weights.attention_output && !scaled && weights.attention_factors.empty()) {
+  const bool shown = hooks_.wants(HookPoint::attn_out, layer) || result_change_.rows() > 0;
+  if (!shown && !weights.attention_output && !scaled && weights.attention_factors.empty()) {
     return apply(*weights.output, context, {.add = stream}, stream, compute_);
   }
   const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
   apply(*weights.output, context, {}, change, compute_);
+  if (result_change_.rows() > 0) mix(change_, 1, result_change_, 1);
   if (weights.attention_output) apply_norm(*weights.attention_output, change, change, compute_);
   scale_columns(change, weights.attention_factors);
-  add_to_stream(change_, spec.branch_factor);
+  add_change(HookPoint::attn_out, layer, spec.branch_factor);
 }
 
 void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
@@ -273,6 +297,10 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
     const OptionalNorm& norm = weights.attention_heads;
     if (norm) apply_norm(*norm, context_.view(), context_.view(), compute_);
     show_input(layer, Role::output, context_.view());
+    hooks_.show(HookPoint::z, layer, context_.view());
+    if (hooks_.hooks != nullptr) {
+      show_results(HookPoint::result, layer, *weights.output, as_read(layer, context_.view()));
+    }
   }
 
   // With parallel attention and MLP, the MLP reads the residual stream before the attention.
@@ -292,16 +320,20 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   if (mixes) add_mixer(layer, spec.branch_factor);
   if (weights.laurel) add_laurel(*weights.laurel, input, stream, compute_);
   if (spec.parallel) {
-    add_to_stream(of_mlp, spec.branch_factor);
+    std::swap(change_, of_mlp);
+    add_change(HookPoint::mlp_out, layer, spec.branch_factor);
   } else {
     norm_stream(weights.attention_sum);
   }
   if (weights.conformer) {
     add_convolution_module(*weights.conformer, spec.activation, rows_, stream, compute_);
   }
+  const bool has_mlp =
+      !spec.parallel && !weights.block && (weights.up != nullptr || weights.experts);
+  if (has_mlp) hooks_.show(HookPoint::resid_mid, layer, stream);
   if (weights.cross) add_cross_attention(layer, maps_only, start.cross_heads);
   if (maps_only) return;
-  if (!spec.parallel && !weights.block && (weights.up != nullptr || weights.experts)) {
+  if (has_mlp) {
     if (observer_.on_middle) observer_.on_middle(layer, stream);
     add_mlp(layer, norm_into(weights.mlp_input, normed_));
     norm_stream(weights.mlp_sum);
@@ -313,6 +345,7 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
     altup_.merge(weights_.last_streams, stream, compute_);
   }
   if (weights.output_factor != 1) mix(states_, weights.output_factor, states_, 0);
+  hooks_.show(HookPoint::resid_post, layer, stream);
   const auto taken_up = skipped_.find(layer);
   if (taken_up != skipped_.end()) taken_up->second = copied(states_.view());
   if (weights.merging) merge_patches(*weights.merging);

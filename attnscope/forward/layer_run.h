@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include "attnscope/forward/altup.h"
 #include "attnscope/forward/experts.h"
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/hooks.h"
 #include "attnscope/forward/mixers.h"
 #include "attnscope/forward/mla.h"
 #include "attnscope/forward/position_bias.h"
@@ -98,10 +100,27 @@ class LayerRun {
   MatrixView<float> query_of(std::size_t sequence, std::int64_t head);
   MatrixView<float> head_of(Role role, std::int64_t layer, std::size_t sequence, std::int64_t head);
   void clip(std::int64_t layer, MatrixView<float> head) const;
+  void norm_head(std::int64_t layer, const OptionalNorm& norm, std::int64_t head,
+                 MatrixView<float> values, const Compute& alone) const;
+  void rotate_head(std::int64_t layer, const RotaryTable* table, MatrixView<float> values,
+                   const Compute& alone) const;
   void finish_head(std::int64_t layer, const OptionalNorm& norm, std::int64_t head,
                    const RotaryTable* table, MatrixView<float> values, const Compute& alone) const;
   void norm_all_heads(std::int64_t layer);
   void finish_keys_and_values(std::int64_t layer, const Positions& tables);
+  /// Finishes all heads of queries or keys step by step if a hook wants a step. Returns whether.
+  bool finish_in_steps(std::int64_t layer, Role role, const Positions& tables);
+  /// Turns the scores in maps_ into weights and outputs, in context_, and shows both to hooks.
+  /// `values_of` returns the values (keys, d_v) of a sequence and key/value head.
+  using ValuesOf = std::function<Matrix<float>(std::size_t sequence, std::int64_t kv_head)>;
+  void attend_to_scores(std::int64_t layer, const LayerMaps& maps, HookPoint scores,
+                        HookPoint weights, std::span<const float> sinks, const ValuesOf& values_of);
+  void show_maps(HookPoint point, std::int64_t layer, const LayerMaps& maps);
+  void show_projections(std::int64_t layer);
+  /// Shows each head's output z W_O to hooks. Keeps in result_change_ by how much they changed the
+  /// sum; no rows: not at all. `read`: input of the output projection.
+  void show_results(HookPoint point, std::int64_t layer, const LinearLayer& output,
+                    MatrixView<const float> read);
   MatrixView<float> keys_and_values(std::int64_t layer);
   void attend_all(std::int64_t layer, MatrixView<const float> input);
   const std::vector<PatchWindow>& windows_of(const PatchWindowSpec& spec);
@@ -133,6 +152,8 @@ class LayerRun {
   void add_convolution(const ConvolutionWeights& convolution);
   void show_input(std::int64_t layer, Role role, MatrixView<const float> input) const;
   void add_to_stream(const Matrix<float>& change, double factor);
+  /// Adds change_ times a factor to the residual stream. The hooks of `point` see the product.
+  void add_change(HookPoint point, std::int64_t layer, double factor);
 
   const ModelSpec& spec_;
   const ForwardWeights& weights_;
@@ -143,10 +164,12 @@ class LayerRun {
   const Compute& compute_;
   std::span<KeyValueCache> caches_;
   const EncoderOutput* encoder_output_;
+  HookCalls hooks_;
 
   ExpertRun experts_;
   Matrix<float> normed_, change_, qkv_, context_, wide_, gates_;
   Matrix<float> mixer_context_, scaled_, rounded_;
+  Matrix<float> result_change_;                    // see show_results()
   Matrix<float> joined_, latents_, block_output_;  // of a block before the mixer
   Matrix<float> cross_keys_and_values_;            // keys and values of the encoder output
   MlaAttention mla_;

@@ -3,6 +3,15 @@
 #include "attnscope/forward/matrix_buffers.h"
 
 namespace attnscope {
+namespace {
+
+void add_rows(MatrixView<const float> rows, MatrixView<float> to) {
+  for (std::int64_t row = 0; row < to.rows; ++row) {
+    for (std::int64_t col = 0; col < to.cols; ++col) to(row, col) += rows(row, col);
+  }
+}
+
+}  // namespace
 
 void LayerRun::mix_tokens(std::int64_t layer, MatrixView<const float> input) {
   const MixerWeights& mixer = *weights_.layers[static_cast<std::size_t>(layer)].mixer;
@@ -15,13 +24,13 @@ void LayerRun::add_mixer(std::int64_t layer, double branch_factor) {
   const MixerWeights& mixer = *weights_.layers[static_cast<std::size_t>(layer)].mixer;
   const MatrixView<float> stream = states_.view();
   const double factor = static_cast<double>(mixer.factor) * branch_factor;
-  if (factor == 1 && !observer_.on_mixer) {
+  if (factor == 1 && !observer_.on_mixer && !hooks_.wants(HookPoint::mixer_out, layer)) {
     return apply(*mixer.output, mixer_context_.view(), {.add = stream}, stream, compute_);
   }
   const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
   apply(*mixer.output, mixer_context_.view(), {}, change, compute_);
   if (observer_.on_mixer) observer_.on_mixer(layer, change);
-  add_to_stream(change_, factor);
+  add_change(HookPoint::mixer_out, layer, factor);
 }
 
 MatrixView<const float> LayerRun::block_input(const LayerWeights& weights) {
@@ -53,6 +62,7 @@ MatrixView<const float> LayerRun::mixer_input(std::int64_t layer) {
   const MatrixView<float> stream = states_.view();
   const MatrixView<float> out = sized(block_output_, stream.rows, stream.cols);
   apply(*weights.output, context_.view(), {}, out, compute_);
+  if (result_change_.rows() > 0) add_rows(result_change_.view(), out);
   apply_norm(*weights.mlp_input, out, out, compute_);
   const MatrixView<float> of_mlp = sized(change_, stream.rows, stream.cols);
   mlp(layer, out, of_mlp, /*add=*/false);

@@ -156,25 +156,35 @@ void LayerRun::clip(std::int64_t layer, MatrixView<float> head) const {
   }
 }
 
-/// Applies norm, clipping and rotation to one head of queries or keys. `table`: rotary table of its
-/// rows, or null.
-void LayerRun::finish_head(std::int64_t layer, const OptionalNorm& norm, std::int64_t head,
-                           const RotaryTable* table, MatrixView<float> values,
-                           const Compute& alone) const {
+/// Applies norm and clipping to one head of queries or keys.
+void LayerRun::norm_head(std::int64_t layer, const OptionalNorm& norm, std::int64_t head,
+                         MatrixView<float> values, const Compute& alone) const {
   const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
-  const auto turn = [&] {
-    if (table == nullptr) return;
-    const bool last = spec.rope && spec.rope->last;
-    const std::int64_t rotary = last ? 2 * table->cos.cols() : values.cols;
-    rotate(values.col_block(values.cols - rotary, rotary), *table, Rotation::forward, alone);
-  };
-  if (spec.norms_after_rotation) turn();
   if (norm && spec.norm_axis == HeadNormAxis::head) apply_norm(*norm, values, values, alone);
   if (norm && spec.norm_axis == HeadNormAxis::each_head) {
     apply_norm(part_of(*norm, head, values.cols), values, values, alone);
   }
   clip(layer, values);
-  if (!spec.norms_after_rotation) turn();
+}
+
+/// Rotates one head of queries or keys. `table`: rotary table of its rows, or null.
+void LayerRun::rotate_head(std::int64_t layer, const RotaryTable* table, MatrixView<float> values,
+                           const Compute& alone) const {
+  if (table == nullptr) return;
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
+  const bool last = spec.rope && spec.rope->last;
+  const std::int64_t rotary = last ? 2 * table->cos.cols() : values.cols;
+  rotate(values.col_block(values.cols - rotary, rotary), *table, Rotation::forward, alone);
+}
+
+/// Applies norm, clipping and rotation to one head of queries or keys.
+void LayerRun::finish_head(std::int64_t layer, const OptionalNorm& norm, std::int64_t head,
+                           const RotaryTable* table, MatrixView<float> values,
+                           const Compute& alone) const {
+  const AttentionSpec& spec = spec_.layers[static_cast<std::size_t>(layer)].attention;
+  if (spec.norms_after_rotation) rotate_head(layer, table, values, alone);
+  norm_head(layer, norm, head, values, alone);
+  if (!spec.norms_after_rotation) rotate_head(layer, table, values, alone);
 }
 
 /// Applies query and key norms that span all heads.
@@ -203,9 +213,11 @@ void LayerRun::finish_keys_and_values(std::int64_t layer, const Positions& table
       visit(part / kv_heads, static_cast<std::int64_t>(part % kv_heads));
     });
   };
+  const bool finished = finish_in_steps(layer, Role::key, tables);
   for_heads([&](std::size_t sequence, std::int64_t head) {
-    finish_head(layer, weights.key_norm, head, tables.empty() ? nullptr : tables[sequence],
-                head_of(Role::key, layer, sequence, head), alone);
+    if (!finished)
+      finish_head(layer, weights.key_norm, head, tables.empty() ? nullptr : tables[sequence],
+                  head_of(Role::key, layer, sequence, head), alone);
     const MatrixView<float> value = head_of(Role::value, layer, sequence, head);
     if (weights.value_norm) apply_norm(*weights.value_norm, value, value, alone);
     clip(layer, value);
@@ -257,8 +269,11 @@ void LayerRun::attend_all(std::int64_t layer, MatrixView<const float> input) {
     observer_.on_values(layer, keys_and_values(layer).col_block(keys, columns));
   }
 
-  const bool with_maps =
-      observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(layer));
+  const bool in_steps =
+      hooks_.wants(HookPoint::attn_scores, layer) || hooks_.changes(HookPoint::pattern, layer);
+  const bool observed = observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(layer));
+  const bool with_maps = observed || in_steps || hooks_.wants(HookPoint::pattern, layer);
+  const bool finished = finish_in_steps(layer, Role::query, tables);
   const std::int64_t source = spec_.sharing_of(layer).from.value_or(layer);  // owner of the keys
   const auto query_heads = static_cast<std::size_t>(heads.heads);
   const std::size_t parts = rows_.first.size() * query_heads;
@@ -281,8 +296,10 @@ void LayerRun::attend_all(std::int64_t layer, MatrixView<const float> input) {
     const auto head = static_cast<std::int64_t>(part % query_heads);
     const std::int64_t kv_head = heads.kv_head(head);
     const MatrixView<float> query = query_of(sequence, head);
-    finish_head(layer, weights.query_norm, head, tables.empty() ? nullptr : tables[sequence], query,
-                alone);
+    if (!finished) {
+      finish_head(layer, weights.query_norm, head, tables.empty() ? nullptr : tables[sequence],
+                  query, alone);
+    }
     if (spec.temperature)
       scale_queries_by_position(*spec.temperature, rows_.first_position(sequence), query);
     const MatrixView<float> map = with_maps ? maps_[part].view() : MatrixView<float>{};
@@ -299,7 +316,17 @@ void LayerRun::attend_all(std::int64_t layer, MatrixView<const float> input) {
       own.scale *= weights.cosine_scales[static_cast<std::size_t>(head)];
     }
     if (!weights.sinks.empty()) own.sink = weights.sinks[static_cast<std::size_t>(head)];
-    if (caches_.empty()) {
+    if (in_steps) {
+      const Matrix<float> unpacked =
+          caches_.empty()
+              ? Matrix<float>()
+              : caches_[sequence]
+                    .head(source, kv_head)
+                    .unpacked_keys(rows_.tokens(sequence), heads.head_dim, compute_.kernels);
+      attention_scores(query, rows_.first_position(sequence),
+                       caches_.empty() ? MatrixView<const float>(keys) : unpacked.view(), own, map,
+                       alone);
+    } else if (caches_.empty()) {
       attend(query, keys, head_of(Role::value, layer, sequence, kv_head), own, map, out,
              scratch->attention, alone);
     } else {
@@ -308,8 +335,22 @@ void LayerRun::attend_all(std::int64_t layer, MatrixView<const float> input) {
     }
     give_back(std::move(scratch));
   });
+  if (in_steps) {
+    attend_to_scores(layer, shown, HookPoint::attn_scores, HookPoint::pattern, weights.sinks,
+                     [&](std::size_t sequence, std::int64_t kv_head) {
+                       if (caches_.empty()) {
+                         return copied(head_of(Role::value, layer, sequence, kv_head));
+                       }
+                       return caches_[sequence]
+                           .head(source, kv_head)
+                           .unpacked_values(rows_.tokens(sequence), heads.value_dim,
+                                            compute_.kernels);
+                     });
+  } else if (with_maps) {
+    show_maps(HookPoint::pattern, layer, shown);
+  }
   check_states(weights_, context, "the attention of layer " + std::to_string(layer));
-  if (with_maps) observer_.on_maps(shown);
+  if (observed) observer_.on_maps(shown);
 }
 
 }  // namespace attnscope

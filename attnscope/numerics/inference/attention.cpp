@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "attnscope/base/checked_arithmetic.h"
 #include "attnscope/numerics/inference/kernels/kernels.h"
@@ -34,6 +35,14 @@ float dot(const float* a, const float* b, std::int64_t count) {
   return sum;
 }
 
+float score_of(MatrixView<const float> q, MatrixView<const float> k, const AttentionRule& rule,
+               std::int64_t row, std::int64_t key) {
+  float score = rule.scale * dot(&q(row, 0), &k(key, 0), q.cols);
+  if (rule.soft_cap > 0) score = rule.soft_cap * std::tanh(score / rule.soft_cap);
+  if (rule.bias.data != nullptr) score += rule.bias(row, key);
+  return score;
+}
+
 /// Turns scores[0 … count) into weights. They sum to 1, including the weight of the sink if there
 /// is one.
 void softmax(float* scores, std::int64_t count, std::optional<float> sink) {
@@ -62,10 +71,7 @@ void attend_plainly(MatrixView<const float> q, std::int64_t first_query, MatrixV
     const std::int64_t query = first_query + row;
     const std::int64_t first = rule.mask.first_key(query), end = rule.mask.end_key(query, tokens);
     for (std::int64_t key = first; key < end; ++key) {
-      float score = rule.scale * dot(&q(row, 0), &k(key, 0), q.cols);
-      if (rule.soft_cap > 0) score = rule.soft_cap * std::tanh(score / rule.soft_cap);
-      if (rule.bias.data != nullptr) score += rule.bias(row, key);
-      weights[key] = score;
+      weights[key] = score_of(q, k, rule, row, key);
     }
     softmax(weights + first, end - first, rule.sink);
     if (maps.data != nullptr) {
@@ -148,6 +154,45 @@ void attend(MatrixView<const float> q, MatrixView<const float> k, MatrixView<con
   attend(q, keys_and_values, k.rows, rule, maps, out, scratch.scores, compute);
 }
 
+void attention_scores(MatrixView<const float> q, std::int64_t first_query,
+                      MatrixView<const float> k, const AttentionRule& rule,
+                      MatrixView<float> scores, const Compute& compute) {
+  constexpr float kMasked = -std::numeric_limits<float>::infinity();
+  for (std::int64_t row = 0; row < q.rows; ++row) {
+    if (row % kQueries == 0) compute.check_stop();
+    const std::int64_t query = first_query + row;
+    const bool bidirectional = rule.mask.keys_before == AttentionMask::kAll &&
+                               rule.mask.keys_after == AttentionMask::kAll &&
+                               rule.mask.chunk == AttentionMask::kAll;
+    const std::int64_t first = bidirectional ? 0 : rule.mask.first_key(query);
+    const std::int64_t end = bidirectional ? k.rows : rule.mask.end_key(query, k.rows);
+    std::fill_n(&scores(row, 0), first, kMasked);
+    for (std::int64_t key = first; key < end; ++key) {
+      scores(row, key) = score_of(q, k, rule, row, key);
+    }
+    std::fill_n(&scores(row, 0) + end, k.rows - end, kMasked);
+  }
+}
+
+void attention_weights(MatrixView<float> scores, std::optional<float> sink) {
+  for (std::int64_t row = 0; row < scores.rows; ++row) softmax(&scores(row, 0), scores.cols, sink);
+}
+
+void weighted_values(MatrixView<const float> weights, MatrixView<const float> v,
+                     MatrixView<float> out) {
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    float* sums = &out(row, 0);
+    std::fill_n(sums, out.cols, 0.0F);
+    for (std::int64_t key = 0; key < v.rows; ++key) {
+      const float weight = weights(row, key);
+      if (weight == 0) continue;
+      const float* value = &v(key, 0);
+      for (std::int64_t column = 0; column < out.cols; ++column)
+        sums[column] += weight * value[column];
+    }
+  }
+}
+
 namespace {
 
 constexpr auto kKeyPanel = static_cast<std::int64_t>(kernels::kKeyPanel);
@@ -198,6 +243,28 @@ void KeysAndValues::put(std::int64_t first, MatrixView<const float> k, MatrixVie
     copy_rows(k, keys_ + first * k.cols);
     copy_rows(v, values_ + first * v.cols);
   }
+}
+
+Matrix<float> KeysAndValues::unpacked_keys(std::int64_t tokens, std::int64_t depth,
+                                           Kernels kernels) const {
+  Matrix<float> out(tokens, depth);
+  if (kernels.available()) {
+    kernels::unpack_attention_keys(kernels, keys_, out.view());
+  } else {
+    std::copy_n(keys_, tokens * depth, out.data());
+  }
+  return out;
+}
+
+Matrix<float> KeysAndValues::unpacked_values(std::int64_t tokens, std::int64_t columns,
+                                             Kernels kernels) const {
+  Matrix<float> out(tokens, columns);
+  if (kernels.available()) {
+    kernels::unpack_attention_values(kernels, values_, room_, out.view());
+  } else {
+    std::copy_n(values_, tokens * columns, out.data());
+  }
+  return out;
 }
 
 }  // namespace attnscope

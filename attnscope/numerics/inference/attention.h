@@ -31,6 +31,10 @@ class KeysAndValues {
   void put(std::int64_t first, MatrixView<const float> k, MatrixView<const float> v,
            Kernels kernels);
 
+  /// Returns copies of the keys (tokens, d) and values (tokens, d_v) of the first tokens.
+  Matrix<float> unpacked_keys(std::int64_t tokens, std::int64_t depth, Kernels kernels) const;
+  Matrix<float> unpacked_values(std::int64_t tokens, std::int64_t columns, Kernels kernels) const;
+
   std::int64_t room() const { return room_; }  // tokens
   const float* keys() const { return keys_; }
   const float* values() const { return values_; }
@@ -119,5 +123,20 @@ void attend_across(MatrixView<const float> q, std::int64_t first_query,
                    const KeysAndValues& keys_and_values, std::int64_t tokens,
                    const AttentionRule& rule, MatrixView<float> maps, MatrixView<float> out,
                    AlignedBuffer<float>& scores, const Compute& compute);
+
+// The steps of attend(), for runs that change scores or weights in between.
+
+/// Computes the scores (n, T) of n consecutive queries: scaled, capped, with the bias, and −inf for
+/// masked keys. q is (n, d), its first row has position `first_query`; k is (T, d).
+void attention_scores(MatrixView<const float> q, std::int64_t first_query,
+                      MatrixView<const float> k, const AttentionRule& rule,
+                      MatrixView<float> scores, const Compute& compute);
+
+/// Turns each row of scores into weights, which sum to 1 with the weight of the sink.
+void attention_weights(MatrixView<float> scores, std::optional<float> sink);
+
+/// Computes out (n, d_v) = weights (n, T) · v (T, d_v).
+void weighted_values(MatrixView<const float> weights, MatrixView<const float> v,
+                     MatrixView<float> out);
 
 }  // namespace attnscope

@@ -285,6 +285,8 @@ namespace attnscope::kernels {
 
 HWY_EXPORT(pack_head_keys);
 HWY_EXPORT(pack_head_values);
+HWY_EXPORT(unpack_head_keys);
+HWY_EXPORT(unpack_head_values);
 HWY_EXPORT(attend_rows);
 
 void pack_attention_keys(Kernels kernels, MatrixView<const float> k, std::int64_t first,
@@ -296,6 +298,15 @@ void pack_attention_values(Kernels kernels, MatrixView<const float> v, std::int6
                            std::int64_t room, float* packed) {
   ATTNSCOPE_KERNEL(kernels, pack_head_values)
   (v, static_cast<std::size_t>(first), static_cast<std::size_t>(room), packed);
+}
+
+void unpack_attention_keys(Kernels kernels, const float* packed, MatrixView<float> k) {
+  ATTNSCOPE_KERNEL(kernels, unpack_head_keys)(packed, k);
+}
+
+void unpack_attention_values(Kernels kernels, const float* packed, std::int64_t room,
+                             MatrixView<float> v) {
+  ATTNSCOPE_KERNEL(kernels, unpack_head_values)(packed, static_cast<std::size_t>(room), v);
 }
 
 AttentionColumns attention_columns(const AttentionMask& mask, std::int64_t first_query,

@@ -142,6 +142,27 @@ void pack_head_values(MatrixView<const float> v, std::size_t first_token, std::s
   });
 }
 
+void unpack_head_keys(const float* HWY_RESTRICT packed, MatrixView<float> k) {
+  const auto depth = static_cast<std::size_t>(k.cols);
+  for (std::size_t key = 0; key < static_cast<std::size_t>(k.rows); ++key) {
+    const float* from = packed + key / kKeys * kKeys * depth + key % kKeys;
+    float* to = k.data + static_cast<std::int64_t>(key) * k.row_stride;
+    for (std::size_t column = 0; column < depth; ++column) to[column] = from[column * kKeys];
+  }
+}
+
+void unpack_head_values(const float* HWY_RESTRICT packed, std::size_t room, MatrixView<float> v) {
+  const auto columns = static_cast<std::size_t>(v.cols);
+  for_value_panels(v.cols, [&](std::size_t first, std::size_t vectors) HWY_ATTR {
+    const std::size_t width = vectors * kFloatLanes, start = first * kFloatLanes;
+    const std::size_t filled = std::min(width, columns - start);
+    for (std::int64_t token = 0; token < v.rows; ++token) {
+      const float* from = packed + start * room + static_cast<std::size_t>(token) * width;
+      std::copy(from, from + filled, v.data + token * v.row_stride + start);
+    }
+  });
+}
+
 }  // namespace attnscope::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

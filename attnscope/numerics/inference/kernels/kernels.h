@@ -132,6 +132,11 @@ void pack_attention_keys(Kernels kernels, MatrixView<const float> k, std::int64_
 void pack_attention_values(Kernels kernels, MatrixView<const float> v, std::int64_t first,
                            std::int64_t room, float* packed);
 
+/// Copies packed keys or values back to rows (T, d) or (T, d_v).
+void unpack_attention_keys(Kernels kernels, const float* packed, MatrixView<float> k);
+void unpack_attention_values(Kernels kernels, const float* packed, std::int64_t room,
+                             MatrixView<float> v);
+
 /// Columns of a block's scores. Both are multiples of kKeyPanel. The queries of the block attend at
 /// most to keys first … first + count − 1.
 struct AttentionColumns {
