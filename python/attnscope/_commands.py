@@ -1099,6 +1099,11 @@ def predict(
     prompts: Path | None = None,
     target_file: Path | None = None,
     save: Path | bool | None = None,
+    activations: Names | None = None,
+    layers: Layers | None = None,
+    heads: Layers | None = None,
+    positions: Positions | None = None,
+    dtype: Literal["float32", "float16", "bfloat16"] | None = None,
     threads: Int | None = None,
     memory: Size | None = None,
     tokenizer: Any = None,
@@ -1148,6 +1153,14 @@ def predict(
       incorrect
     - target_file: with perplexity: target texts, one per line of text_file
     - save: write tokens, attention maps, hidden states and logits to this .safetensors file
+    - activations: with save: write these activations instead, by their names in TransformerLens,
+      such as resid_post,z,pattern (docs/metrics.md lists them)
+    - layers: with activations: only these layers (default: all)
+    - heads: with activations: only these heads of each layer, from 0; for k and v, key/value heads
+      (default: all)
+    - positions: with activations: only these positions, from 0: last, 10-, 3,7 or 5-9; for
+      attention maps, query positions (default: all)
+    - dtype: with activations: element type: float32, float16 or bfloat16 (default: float32)
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
@@ -2950,6 +2963,11 @@ class ModelCommands:
         prompts: Path | None = None,
         target_file: Path | None = None,
         save: Path | bool | None = None,
+        activations: Names | None = None,
+        layers: Layers | None = None,
+        heads: Layers | None = None,
+        positions: Positions | None = None,
+        dtype: Literal["float32", "float16", "bfloat16"] | None = None,
         threads: Int | None = None,
         memory: Size | None = None,
         tokenizer: Any = None,
@@ -2995,6 +3013,14 @@ class ModelCommands:
           incorrect
         - target_file: with perplexity: target texts, one per line of text_file
         - save: write tokens, attention maps, hidden states and logits to this .safetensors file
+        - activations: with save: write these activations instead, by their names in
+          TransformerLens, such as resid_post,z,pattern (docs/metrics.md lists them)
+        - layers: with activations: only these layers (default: all)
+        - heads: with activations: only these heads of each layer, from 0; for k and v, key/value
+          heads (default: all)
+        - positions: with activations: only these positions, from 0: last, 10-, 3,7 or 5-9; for
+          attention maps, query positions (default: all)
+        - dtype: with activations: element type: float32, float16 or bfloat16 (default: float32)
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)

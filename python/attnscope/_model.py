@@ -4,7 +4,7 @@ import builtins
 import json
 import os
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from attnscope import _core, _html
 from attnscope._commands import ModelCommands
@@ -13,7 +13,8 @@ from attnscope._guidance import Hinted, Named, guided
 from attnscope._hints import OF_MODELS
 from attnscope._memory import InMemory, in_memory, is_in_memory, open_in_memory
 from attnscope._run import name_of, open_core
-from attnscope._values import Path
+from attnscope._table import Table
+from attnscope._values import Batch, Layers, Names, Path, Positions, Texts
 
 
 class Model(ModelCommands, Hinted):
@@ -57,6 +58,41 @@ class Model(ModelCommands, Hinted):
             return Named(self._stacks[0])
         stacks = {stack["stack"]: Named(stack) for stack in self._stacks}
         return Named({"name": self.name, "stacks": stacks})
+
+    def run(
+        self,
+        text: Texts | None = None,
+        *,
+        activations: Names,
+        tokens: Batch | None = None,
+        layers: Layers | None = None,
+        heads: Layers | None = None,
+        positions: Positions | None = None,
+        dtype: Literal["float32", "float16", "bfloat16"] | None = None,
+        **others: Any,
+    ) -> Table:
+        """Run the model on a text and return activations by name, as `run(...).arrays[name]`.
+
+        The same as `predict()` with `save=True`, which documents all keywords. With `save="FILE"`,
+        activations are written to this .safetensors file and do not need memory.
+
+        - activations: names in TransformerLens without "hook_": "resid_post", "z", "pattern", ...
+          (docs/metrics.md lists them). The first axis is the layer, except of "final_norm" and
+          "logits". For several texts, `arrays[name]` is a list with one array per text
+        - layers, heads, positions: only these; for "k" and "v", key/value heads; for attention
+          maps, query positions
+        - dtype: element type (default: "float32"). Arrays of bfloat16 values have type float32
+        """
+        given = {
+            "text": text,
+            "tokens": tokens,
+            "activations": activations,
+            "layers": layers,
+            "heads": heads,
+            "positions": positions,
+            "dtype": dtype,
+        }
+        return self.predict(**given, **({"save": True} | others))  # type: ignore[arg-type]
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._core.is_in_memory:

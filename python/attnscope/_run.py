@@ -7,6 +7,8 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
+
 from attnscope import _core, _describe
 from attnscope._executor import Elsewhere
 from attnscope._errors import CheckpointWarning, UsageError, UsageTypeError, error_of
@@ -15,7 +17,7 @@ from attnscope.live_model._commands import live_items
 from attnscope._maps_source import maps_source
 from attnscope._page import Page
 from attnscope._progress import ProgressLine
-from attnscope._safetensors import arrays_of
+from attnscope._safetensors import arrays_of, by_text
 from attnscope._media_inputs import in_files
 from attnscope._table import Table
 from attnscope._token_inputs import with_tokens
@@ -264,9 +266,9 @@ def run(name: str, given: Mapping[str, Any]) -> Table:
     arrays: dict[str, Any] = {}
     for path, content in outcome["files"].items():
         if path.startswith(IN_MEMORY):
-            arrays |= arrays_of(content)
+            arrays |= by_text(arrays_of(content))
     table = table_of(outcome["report"], arrays)
-    if model is not None and "tokens" in arrays:
+    if model is not None and isinstance(arrays.get("tokens"), np.ndarray):
         table.tokens = model._core.token_texts(arrays["tokens"].ravel().tolist())
     if name == "attention":
         table._maps_of = maps_source(table, given, model)

@@ -45,6 +45,7 @@ struct PromptWatcher {
   ForwardObserver observer;
   ForwardObserver encoder_observer = {};  // for encoder-decoders, whose encoder runs first
   /// Called with the logits of all tokens, block by block; not called for models without logits.
+  /// May be empty, like the callbacks of the observers.
   std::function<void(MatrixView<const float>)> on_logits;
   std::function<void()> end;
 };

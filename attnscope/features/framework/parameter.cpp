@@ -26,7 +26,11 @@ std::string choices_text(const Parameter& parameter) {
 }
 
 std::string full_help(const Parameter& parameter) {
-  std::string text = parameter.type == ParameterType::bins ? "" : choices_text(parameter);
+  constexpr std::size_t kMostNames = 20;  // longer lists would fill the help
+  const bool is_long =
+      parameter.type == ParameterType::several && parameter.choices.size() > kMostNames;
+  const bool lists = !is_long && parameter.type != ParameterType::bins;
+  std::string text = lists ? choices_text(parameter) : "";
   if (!text.empty() && !parameter.help.empty()) text = ": " + text;
   text = parameter.help + text;
   const std::string& usual =

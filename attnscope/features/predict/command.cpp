@@ -17,6 +17,7 @@
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/features/framework/session.h"
+#include "attnscope/features/predict/activation_options.h"
 #include "attnscope/features/predict/attribution_run.h"
 #include "attnscope/features/predict/label_run.h"
 #include "attnscope/features/predict/media_command.h"
@@ -71,6 +72,7 @@ void check_single_text(const Arguments& arguments, const std::vector<Model>& mod
     throw Error(ErrorKind::usage, {.parameter = parameter, .problem = problem});
   };
   for (const char* name : {"generate", "save", "attribution"}) {
+    if (name == std::string_view("save") && arguments.given("activations")) continue;
     if (arguments.given(name))
       refuse("given several times, but {" + std::string(name) + "} takes one text");
   }
@@ -229,6 +231,7 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
     }
     throw Error(ErrorKind::usage, {.parameter = "prompts", .problem = "requires {attribution}"});
   }
+  const std::optional<NamedActivations> activations = activation_request(arguments);
   std::deque<TokenizedText> texts = texts_of(arguments, session, models);
   for (const TokenizedText& text : texts) {
     if (!text.unknown_note.empty()) sink.add_note(text.unknown_note);
@@ -256,8 +259,14 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
     if (!texts[index].note.empty()) sink.add_note(texts[index].note);
   }
   std::optional<SavedRun> saved;
+  std::optional<SavedActivations> saved_activations;
   PromptWatcher watcher;
-  if (arguments.given("save")) {
+  if (activations) {
+    saved_activations.emplace(*activations, request.prompts.front(),
+                              open_output(arguments, session, "save"));
+    watcher = saved_activations->watcher();
+    request.watcher = &watcher;
+  } else if (arguments.given("save")) {
     saved.emplace(request.prompts.front().front(), open_output(arguments, session, "save"));
     watcher = saved->watcher();
     request.watcher = &watcher;
@@ -354,6 +363,10 @@ Command predict_command() {
                     {"attribution", ""},
                     {"prompts", "examples/prompts.jsonl"}},
                    {{"models", "MODEL"}, {"tokens", "46,32,90"}, {"save", "run.safetensors"}},
+                   {{"models", "MODEL"},
+                    {"text", "To be"},
+                    {"activations", "resid_post,z"},
+                    {"save", "run.safetensors"}},
                    {{"models", "MODEL"}, {"image", "cat.jpg"}},
                    {{"models", "CLIP"}, {"image", "cat.jpg"}, {"text_file", "texts.txt"}},
                    {{"models", "MODEL"},
@@ -361,7 +374,7 @@ Command predict_command() {
                     {"generate", "20"}}},
       .parameters = joined({remote_model_parameters(), text_parameters(), target_parameters(),
                             media_parameters(), example_parameters(), predict_parameters(),
-                            run_parameters(), output_parameters()}),
+                            activation_parameters(), run_parameters(), output_parameters()}),
       .exclusions = joined_exclusions(
           joined_exclusions(media_exclusions({"tokens", "text_pair", "token_types", "perplexity",
                                               "stride", "target_file", "lines", "score_positions"}),
@@ -377,6 +390,9 @@ Command predict_command() {
                 "analyzes the logit of a label"},
                prompts_exclusion({"token", "against", "image", "pixel_values", "audio", "features",
                                   "target", "target_tokens", "target_file"}),
+               {"activations",
+                {"image", "pixel_values", "perplexity", "attribution"},
+                "saves the run of a text"},
                {"attribution",
                 {"perplexity", "stride", "top", "generate", "save", "image", "pixel_values",
                  "audio", "features", "target", "target_tokens", "target_file"},

@@ -63,7 +63,7 @@ class LabelRun {
                   watcher == nullptr ? ForwardObserver{} : watcher->observer, compute_);
     const Matrix<float> logits = pass_.label_logits(states.view(), prompt.tokens, compute_);
     if (watcher != nullptr) {
-      watcher->on_logits(logits.view());
+      if (watcher->on_logits) watcher->on_logits(logits.view());
       watcher->end();
     }
     if (pass_.label_head().task == LabelTask::span) return add_answers(prompt, logits.view());

@@ -176,7 +176,9 @@ class PromptRun {
           Record{{"index", index},
                  {"shape", std::vector<std::int64_t>{states.rows, states.cols}},
                  {"mean_norm", mean_norm(states)}});
-      if (watching != nullptr) watching->on_hidden_states(index, states);
+      if (watching != nullptr && watching->on_hidden_states) {
+        watching->on_hidden_states(index, states);
+      }
     };
     return observer;
   }
@@ -209,7 +211,7 @@ class PromptRun {
   }
 
   void show_logits(MatrixView<const float> states) {
-    if (pass_.no_logits().empty()) {
+    if (pass_.no_logits().empty() && request_.watcher->on_logits) {
       for_logits(
           pass_, states,
           [&](std::int64_t, MatrixView<const float> logits) {
