@@ -29,6 +29,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from attnscope._arrays import names_models, spectrum_of
+from attnscope._edits import Edit
 from attnscope._guidance import guided
 from attnscope._live import attention_of, gives_maps, positional_maps, refuse_live, text_in_place_of_inputs
 from attnscope._page import Page
@@ -79,7 +80,8 @@ TYPES = {
     "models": "Models",
 }
 MODELS_OF = {"spectrum": "Models | Any"}  # also accepts an array of any library
-IN_MEMORY = {"pixel_values": "; or an array", "features": "; or an array", "image": "; or a Pillow image"}
+IN_MEMORY = {"pixel_values": "; or an array", "features": "; or an array", "image": "; or a Pillow image",
+             "edits": "; or Edit objects"}
 # Keywords that functions take in addition to a command's parameters: for live modules and maps.
 LIVE = {
     "attention": {
@@ -131,6 +133,8 @@ def type_of(parameter):
         return "Real | str"
     if is_token(parameter):
         return "Int | str"
+    if parameter["name"] == "edits":
+        return "Path | Edit | Sequence[Edit]"
     if parameter["name"] in IN_MEMORY:
         return "Path | Any"
     return TYPES[kind] + (" | bool" if parameter["beside"] else "")

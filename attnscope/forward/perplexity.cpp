@@ -55,7 +55,7 @@ JoinedTexts joined_texts(std::span<const TokenIds> texts) {
 
 std::vector<std::vector<double>> window_losses(const ForwardPass& pass, const TokenIds& text,
                                                std::span<const PerplexityWindow> windows,
-                                               const Compute& compute) {
+                                               const Compute& compute, ForwardHooks* hooks) {
   if (pass.no_logits().empty()) {  // the LM head may have fewer tokens than the embedding
     check_token_ids(text, std::min(pass.vocabulary(), pass.logits_width()), pass.model().name());
   }
@@ -64,7 +64,7 @@ std::vector<std::vector<double>> window_losses(const ForwardPass& pass, const To
     const auto begin = text.begin() + window.first;
     sequences.emplace_back(begin, begin + window.length);
   }
-  const Matrix<float> states = pass.run(sequences, {}, compute);
+  const Matrix<float> states = pass.run(sequences, {.hooks = hooks}, compute);
   return window_losses(pass, states.view(), text, windows, compute);
 }
 
@@ -83,7 +83,7 @@ std::vector<std::vector<double>> window_losses(const ForwardPass& pass,
 
 std::vector<std::vector<double>> pair_losses(const ForwardPass& pass,
                                              std::span<const TargetPair> pairs,
-                                             const Compute& compute) {
+                                             const Compute& compute, ForwardHooks* hooks) {
   std::vector<TokenIds> sources, inputs;
   for (const TargetPair& pair : pairs) {
     check_token_ids(pair.target, std::min(pass.vocabulary(), pass.logits_width()),
@@ -92,7 +92,7 @@ std::vector<std::vector<double>> pair_losses(const ForwardPass& pass,
     inputs.emplace_back(pair.target.begin(), pair.target.end() - 1);
   }
   const EncoderOutput encoder_output = pass.encode(sources, {}, compute);
-  const Matrix<float> states = pass.run(inputs, {}, compute, {}, &encoder_output);
+  const Matrix<float> states = pass.run(inputs, {.hooks = hooks}, compute, {}, &encoder_output);
   std::vector<std::vector<double>> losses;
   std::int64_t row = 0;
   for (const TargetPair& pair : pairs) {

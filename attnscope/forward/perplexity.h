@@ -31,10 +31,11 @@ struct JoinedTexts {
 JoinedTexts joined_texts(std::span<const TokenIds> texts);
 
 /// Returns the negative log-likelihoods of each window's scored tokens, in order, in nats. Softmax
-/// in float64. Throws like ForwardPass.
+/// in float64. Throws like ForwardPass. `hooks`: of the run; may be null.
 std::vector<std::vector<double>> window_losses(const ForwardPass& pass, const TokenIds& text,
                                                std::span<const PerplexityWindow> windows,
-                                               const Compute& compute);
+                                               const Compute& compute,
+                                               ForwardHooks* hooks = nullptr);
 
 /// Computes the losses from the states of these windows, stacked. All token ids must be valid for
 /// the pass.
@@ -55,6 +56,6 @@ struct TargetPair {
 /// decoder. Targets must have at least two tokens.
 std::vector<std::vector<double>> pair_losses(const ForwardPass& pass,
                                              std::span<const TargetPair> pairs,
-                                             const Compute& compute);
+                                             const Compute& compute, ForwardHooks* hooks = nullptr);
 
 }  // namespace attnscope

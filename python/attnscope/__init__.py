@@ -34,6 +34,7 @@ from attnscope._commands import (
     weights,
 )
 from attnscope._core import version as __version__
+from attnscope._edits import Edit
 from attnscope._errors import (
     CheckpointWarning,
     Error,
@@ -54,6 +55,7 @@ from attnscope._table import Table
 __all__ = [
     "Chart",
     "CheckpointWarning",
+    "Edit",
     "Error",
     "FormatError",
     "HeadView",

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from attnscope._arrays import names_models, spectrum_of
+from attnscope._edits import Edit
 from attnscope._guidance import guided
 from attnscope._live import attention_of, gives_maps, positional_maps, refuse_live, text_in_place_of_inputs
 from attnscope._page import Page
@@ -858,6 +859,7 @@ def attention(
     threads: Int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    edits: Path | Edit | Sequence[Edit] | None = None,
     mask: Any = None,
     sinks: bool | None = None,
     name: str | None = None,
@@ -921,6 +923,7 @@ def attention(
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - edits: edit activations while the model runs, as listed in this JSON file; or Edit objects
     - mask: for maps: (N, T), nonzero at tokens, zero at padding; for cross-attention, a pair: the
       masks of queries and of keys
     - sinks: for a live module or maps: whether weights may sum to less than 1 (default: true for
@@ -1104,6 +1107,7 @@ def predict(
     heads: Layers | None = None,
     positions: Positions | None = None,
     dtype: Literal["float32", "float16", "bfloat16"] | None = None,
+    edits: Path | Edit | Sequence[Edit] | None = None,
     threads: Int | None = None,
     memory: Size | None = None,
     tokenizer: Any = None,
@@ -1161,6 +1165,7 @@ def predict(
     - positions: with activations: only these positions, from 0: last, 10-, 3,7 or 5-9; for
       attention maps, query positions (default: all)
     - dtype: with activations: element type: float32, float16 or bfloat16 (default: float32)
+    - edits: edit activations while the model runs, as listed in this JSON file; or Edit objects
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
@@ -1267,6 +1272,7 @@ def lens(
     threads: Int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    edits: Path | Edit | Sequence[Edit] | None = None,
     tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
@@ -1313,6 +1319,7 @@ def lens(
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - edits: edit activations while the model runs, as listed in this JSON file; or Edit objects
     - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
@@ -2747,6 +2754,7 @@ class ModelCommands:
         threads: Int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        edits: Path | Edit | Sequence[Edit] | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
@@ -2798,6 +2806,7 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - edits: edit activations while the model runs, as listed in this JSON file; or Edit objects
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
@@ -2968,6 +2977,7 @@ class ModelCommands:
         heads: Layers | None = None,
         positions: Positions | None = None,
         dtype: Literal["float32", "float16", "bfloat16"] | None = None,
+        edits: Path | Edit | Sequence[Edit] | None = None,
         threads: Int | None = None,
         memory: Size | None = None,
         tokenizer: Any = None,
@@ -3021,6 +3031,7 @@ class ModelCommands:
         - positions: with activations: only these positions, from 0: last, 10-, 3,7 or 5-9; for
           attention maps, query positions (default: all)
         - dtype: with activations: element type: float32, float16 or bfloat16 (default: float32)
+        - edits: edit activations while the model runs, as listed in this JSON file; or Edit objects
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
@@ -3124,6 +3135,7 @@ class ModelCommands:
         threads: Int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        edits: Path | Edit | Sequence[Edit] | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
@@ -3165,6 +3177,7 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - edits: edit activations while the model runs, as listed in this JSON file; or Edit objects
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,

@@ -1,4 +1,4 @@
-"""Images and audio features in memory, as temporary files that commands can read."""
+"""Images, audio features and edits in memory, as temporary files that commands can read."""
 
 import contextlib
 import os
@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from attnscope._edits import written
 from attnscope._errors import UsageTypeError
 
 ARRAYS = ("pixel_values", "features")
+ENDINGS = {"image": "png", "edits": "json"}
 
 
 def _is_path(value: Any) -> bool:
@@ -38,16 +40,18 @@ def _write_image(value: Any, file: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def in_files(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the keywords with arrays and images replaced by paths of temporary files."""
-    named = [name for name in (*ARRAYS, "image") if not _is_path(given.get(name))]
+    """Yield the keywords with arrays, images and edits replaced by paths of temporary files."""
+    named = [name for name in (*ARRAYS, "image", "edits") if not _is_path(given.get(name))]
     if not named:
         yield dict(given)
         return
     with tempfile.TemporaryDirectory() as folder:
         keywords = dict(given)
         for name in named:
-            file = pathlib.Path(folder) / f"{name}.{'png' if name == 'image' else 'npy'}"
-            if name == "image":
+            file = pathlib.Path(folder) / f"{name}.{ENDINGS.get(name, 'npy')}"
+            if name == "edits":
+                file.write_text(written(given[name]))
+            elif name == "image":
                 _write_image(given[name], file)
             else:
                 _write_array(name, given[name], file)

@@ -184,6 +184,8 @@ def _elsewhere(
     if not callable(getattr(executor, "submit", None)):
         kind = type(executor).__name__
         raise UsageTypeError(f"executor: expected a concurrent.futures executor, not {kind}")
+    if given.get("edits") is not None:
+        raise UsageTypeError("executor: not supported with edits")
     if any(model.is_in_memory for model in open_models.by_text.values()):
         raise UsageTypeError("executor: a model in memory cannot be sent to workers: save it and open its path")
     layout = _in_any_folder(dict(arguments).get("layout", ""))

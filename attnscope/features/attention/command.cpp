@@ -7,6 +7,7 @@
 #include "attnscope/features/attention/induction_run.h"
 #include "attnscope/features/attention/saved_maps.h"
 #include "attnscope/features/common/matrix_items.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/media_options.h"
 #include "attnscope/features/common/options/shared_options.h"
@@ -162,7 +163,7 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   if (arguments.given("maps")) {
     return run_saving_maps(arguments, session, models.front(), request, context, sink);
   }
-  run_attention(models, request, context, sink);
+  run_attention(models, request, EditingContext(arguments, session, context), sink);
 }
 
 /// Options that images and audio exclude.
@@ -245,9 +246,16 @@ Command attention_command() {
                     {"text", "To be, or not to be"},
                     {"heatmap", "L3H0"},
                     {"log", ""}}},
-      .parameters = joined({remote_model_parameters(), text_parameters(), pair_parameters(),
-                            window_parameters(), example_parameters(), media_parameters(),
-                            attention_parameters(), work_parameters(), output_parameters()}),
+      .parameters = joined({remote_model_parameters(),
+                            text_parameters(),
+                            pair_parameters(),
+                            window_parameters(),
+                            example_parameters(),
+                            media_parameters(),
+                            attention_parameters(),
+                            work_parameters(),
+                            {edits_parameter()},
+                            output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
             {"heatmap",        "maps",         "maps_of",     "text",       "text_pair",
@@ -256,6 +264,9 @@ Command attention_command() {
              "image",          "pixel_values", "audio",       "features",   "lines",
              "score_positions"},
             "runs random tokens"},
+           {"edits",
+            {"store", "maps", "heatmap", "induction", "image", "pixel_values"},
+            "changes the run"},
            {"heatmap",
             {"maps", "maps_of", "sequences", "layers", "store", "energy", "exclude_first_token",
              "score_positions"},

@@ -1,11 +1,13 @@
 #include "attnscope/features/attention/run.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "attnscope/base/content_hash.h"
 #include "attnscope/features/attention/measured_batch.h"
 #include "attnscope/features/attention/rows.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/text_length.h"
 
 namespace attnscope {
@@ -14,9 +16,13 @@ namespace {
 std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
   MeasuredBatch measured(item, *source.model, compute);
+  std::optional<RunEdits> edits;
   run_batch(
       item, source, compute, [&](const LayerMaps& maps) { measured.add_maps(maps); },
-      [&](const ForwardPass& pass, ForwardObserver& observer) { measured.watch(pass, observer); });
+      [&](const ForwardPass& pass, ForwardObserver& observer) {
+        observer.hooks = edits.emplace(pass, source.watchers).hooks();
+        measured.watch(pass, observer);
+      });
   return measured.take();
 }
 

@@ -1,5 +1,6 @@
 #include "attnscope/features/lens/run.h"
 
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/options/label_option.h"
 #include "attnscope/features/lens/label_run.h"
 
@@ -47,7 +48,7 @@ void run_grid_of(const Arguments& arguments, const Session& session,
       if (!note.empty()) sink.add_note(note);
     }
   }
-  run_lens_grid(models, request, session.context, sink);
+  run_lens_grid(models, request, EditingContext(arguments, session, session.context), sink);
 }
 
 /// Removes the stacks whose states reach the unembedding only through a decoder; a note names
@@ -82,7 +83,8 @@ void run_lens_command(const Arguments& arguments, const Session& session, RowSin
     return run_lens_labels(models, request, session.context, sink);
   }
   if (arguments.flag("grid")) return run_grid_of(arguments, session, models, sink);
-  const StoringContext context(arguments, session);
+  const StoringContext storing(arguments, session);
+  const EditingContext context(arguments, session, storing);
   run_lens(models,
            {.texts = scored_texts_or_targets(arguments, session, models, sink),
             .middles = wants_middles(arguments)},
@@ -106,6 +108,7 @@ Command lens_command() {
                         {"token_file", "sequences", "length", "seed", "consecutive", "lines",
                          "score_positions", "store", "target_file"},
                         "reports one row per token of a single text"});
+  exclusions.push_back({"edits", {"store", "prompts", "label"}, "changes the run"});
   return {
       .name = "lens",
       .summary = "Decode each layer's residual stream (logit lens)",
@@ -147,7 +150,7 @@ Command lens_command() {
                             "number) at each state"),
             prompts_parameter("report how much each state prefers the correct answer to prompts")},
            run_parameters(),
-           {store_parameter()},
+           {store_parameter(), edits_parameter()},
            output_parameters()}),
       .exclusions = std::move(exclusions),
       .analyses = {&lens_analysis()},

@@ -38,13 +38,14 @@ LensReading reading_of(std::span<const float> logits, std::span<const float> fin
 std::vector<Matrix<float>> kept_states(const ForwardPass& pass, std::span<const TokenIds> sequences,
                                        std::span<const TokenIds> sources,
                                        std::span<const std::int64_t> rows, bool middles,
-                                       std::vector<LensState>& states, const Compute& compute) {
+                                       std::vector<LensState>& states, const Compute& compute,
+                                       ForwardHooks* hooks = nullptr) {
   std::vector<Matrix<float>> kept;
   const auto keep = [&](const LensState& state, MatrixView<const float> stream) {
     states.push_back(state);
     kept.push_back(picked_rows(stream, rows));
   };
-  ForwardObserver observer;
+  ForwardObserver observer{.hooks = hooks};
   observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
     const std::int64_t layers = pass.model().dimensions().layers;
     keep(index < layers ? LensState{.layer = index}
@@ -78,10 +79,11 @@ double median_of(std::vector<std::int64_t> ranks) {
 }  // namespace
 
 Lens read_lens(const ForwardPass& pass, const ScoredPositions& positions, bool middles,
-               std::int64_t most_likely, const Compute& compute) {
+               std::int64_t most_likely, const Compute& compute, ForwardHooks* hooks) {
   Lens out;
-  const std::vector<Matrix<float>> kept = kept_states(pass, positions.inputs, positions.sources,
-                                                      positions.rows, middles, out.states, compute);
+  const std::vector<Matrix<float>> kept =
+      kept_states(pass, positions.inputs, positions.sources, positions.rows, middles, out.states,
+                  compute, hooks);
 
   const std::int64_t count = std::ssize(positions.rows);
   out.readings.assign(kept.size(), std::vector<LensReading>(positions.rows.size()));

@@ -46,9 +46,10 @@ struct Lens {
 
 /// Decodes all states at the scored positions. `middles`: also states within layers, for models
 /// with sequential attention and MLP. `most_likely`: number of tokens to list. Throws
-/// Error(unsupported) for a model without logits, and as ForwardPass::run().
+/// Error(unsupported) for a model without logits, and as ForwardPass::run(). `hooks`: of the run;
+/// may be null.
 Lens read_lens(const ForwardPass& pass, const ScoredPositions& positions, bool middles,
-               std::int64_t most_likely, const Compute& compute);
+               std::int64_t most_likely, const Compute& compute, ForwardHooks* hooks = nullptr);
 
 struct LensDifferences {
   std::vector<LensState> states;                 // in the order of the forward pass

@@ -6,6 +6,7 @@
 
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/features/lens/logit_lens.h"
@@ -18,8 +19,9 @@ std::vector<Outcome> lens_outcomes(const WorkItem& item, const ModelSource& sour
   const ItemPass ready(source, compute);
   const ForwardPass& pass = *ready;
   const ScoredPositions positions = scored_positions(item);
+  RunEdits edits(pass, source.watchers);
   const Lens lens = read_lens(pass, positions, expect<bool>(item.parameters, "resid_mid"),
-                              /*most_likely=*/1, compute);
+                              /*most_likely=*/1, compute, edits.hooks());
   std::vector<Outcome> outcomes;
   for (std::size_t state = 0; state < lens.states.size(); ++state) {
     const LensSums sums = lens_sums(lens.readings[state]);
@@ -101,12 +103,13 @@ class LensRows {
 /// Decodes all tokens of one text, or of one target. Bidirectional models get no target tokens,
 /// because they attend to each of them.
 Lens lens_of_text(const ForwardPass& pass, const Prompt& prompt, const LensGridRequest& request,
-                  const Compute& compute) {
+                  std::span<BatchWatcher* const> watchers, const Compute& compute) {
   const std::span<const TokenIds> ids(&prompt.tokens, 1);
   ScoredPositions positions =
       prompt.source.empty() ? next_tokens(ids) : target_tokens(ids, std::span(&prompt.source, 1));
   if (!pass.model().spec().causal) positions.tokens.assign(positions.tokens.size(), -1);
-  return read_lens(pass, positions, request.middles, request.top, compute);
+  RunEdits edits(pass, watchers);
+  return read_lens(pass, positions, request.middles, request.top, compute, edits.hooks());
 }
 
 Value::List mean_records(const Lens& lens) {
@@ -214,7 +217,8 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
          .memory_bytes = run_bytes(models[index], 1, std::ssize(ids), std::ssize(source)) +
                          reading_bytes(models[index], rows, request.middles),
          .run = [&, index](const Compute& compute) {
-           found[index] = lens_of_text(ready.pass(index), request.prompts[index], request, compute);
+           found[index] = lens_of_text(ready.pass(index), request.prompts[index], request,
+                                       context.watchers, compute);
          }});
   }
   run_queue(items, ready.rest(), {}, {"model", "models"});

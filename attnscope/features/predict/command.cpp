@@ -7,6 +7,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/label_option.h"
 #include "attnscope/features/common/options/media_options.h"
@@ -95,7 +96,7 @@ std::deque<TokenizedText> texts_of(const Arguments& arguments, const Session& se
 
 void run_perplexity_of(const Arguments& arguments, const Session& session,
                        const std::vector<Model>& models, std::deque<TokenizedText> texts,
-                       RowSink& sink) {
+                       const Context& context, RowSink& sink) {
   PerplexityRequest request{.text = {{"source", texts.front().source}},
                             .stride = arguments.integer("stride")};
   const ScorePositions positions(arguments, session);
@@ -123,7 +124,7 @@ void run_perplexity_of(const Arguments& arguments, const Session& session,
   }
   if (lines) request.text.add("lines", true);
   positions.add_to(request.text);
-  run_perplexity(models, request, session.context, sink);
+  run_perplexity(models, request, context, sink);
 }
 
 /// Checks that the options fit all models. Targets require encoder-decoders. With an image or
@@ -163,7 +164,8 @@ std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& ar
 
 /// Perplexity of targets given their sources: either one pair, or the lines of two files.
 void run_target_perplexity_of(const Arguments& arguments, const Session& session,
-                              const std::vector<Model>& models, RowSink& sink) {
+                              const std::vector<Model>& models, const Context& context,
+                              RowSink& sink) {
   if (arguments.given("stride")) {
     throw Error(ErrorKind::usage, {.parameter = "stride",
                                    .problem = "does not apply to targets: each target is run "
@@ -178,7 +180,7 @@ void run_target_perplexity_of(const Arguments& arguments, const Session& session
     request.pairs.push_back(std::move(texts.pairs));
   }
   positions.add_to(request.text);
-  run_target_perplexity(models, request, session.context, sink);
+  run_target_perplexity(models, request, context, sink);
 }
 
 void run_attribution_of(const Arguments& arguments, const std::vector<Model>& models,
@@ -221,8 +223,9 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
     if (!arguments.given(name) || arguments.flag("perplexity")) continue;
     throw Error(ErrorKind::usage, {.parameter = name, .problem = "requires {perplexity}"});
   }
+  const EditingContext context(arguments, session, session.context);
   if (arguments.flag("perplexity") && needs_target(models.front())) {
-    return run_target_perplexity_of(arguments, session, models, sink);
+    return run_target_perplexity_of(arguments, session, models, context, sink);
   }
   if (arguments.given("prompts")) {
     if (arguments.flag("attribution")) {
@@ -238,7 +241,7 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
   }
   check_single_text(arguments, models, texts.front());
   if (arguments.flag("perplexity")) {
-    return run_perplexity_of(arguments, session, models, std::move(texts), sink);
+    return run_perplexity_of(arguments, session, models, std::move(texts), context, sink);
   }
   if (arguments.given("against") && !arguments.given("token") && !arguments.given("label")) {
     throw Error(ErrorKind::usage,
@@ -278,10 +281,10 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
                    .problem = "requires a language model, but " + verbatim(models.front().name()) +
                               " is a classifier"});
     }
-    return run_label_prediction(models, request, session.context, sink);
+    return run_label_prediction(models, request, context, sink);
   }
   if (models.size() == 1) request.on_text = session.on_text;
-  run_predict(models, request, session.context, sink);
+  run_predict(models, request, context, sink);
 }
 
 Parameters predict_parameters() {
@@ -372,9 +375,16 @@ Command predict_command() {
                    {{"models", "MODEL"},
                     {"text", "translate English to German: Good night."},
                     {"generate", "20"}}},
-      .parameters = joined({remote_model_parameters(), text_parameters(), target_parameters(),
-                            media_parameters(), example_parameters(), predict_parameters(),
-                            activation_parameters(), run_parameters(), output_parameters()}),
+      .parameters = joined({remote_model_parameters(),
+                            text_parameters(),
+                            target_parameters(),
+                            media_parameters(),
+                            example_parameters(),
+                            predict_parameters(),
+                            activation_parameters(),
+                            {edits_parameter()},
+                            run_parameters(),
+                            output_parameters()}),
       .exclusions = joined_exclusions(
           joined_exclusions(media_exclusions({"tokens", "text_pair", "token_types", "perplexity",
                                               "stride", "target_file", "lines", "score_positions"}),
@@ -393,6 +403,7 @@ Command predict_command() {
                {"activations",
                 {"image", "pixel_values", "perplexity", "attribution"},
                 "saves the run of a text"},
+               {"edits", {"image", "pixel_values", "attribution"}, "edits the run of a text"},
                {"attribution",
                 {"perplexity", "stride", "top", "generate", "save", "image", "pixel_values",
                  "audio", "features", "target", "target_tokens", "target_file"},

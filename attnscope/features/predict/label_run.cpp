@@ -7,6 +7,7 @@
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/forward/label_probabilities.h"
 #include "attnscope/forward/logits.h"
@@ -29,6 +30,7 @@ class LabelRun {
            const Compute& compute)
       : model_(model),
         request_(request),
+        context_(context),
         compute_(compute),
         pass_(model, copied_weights_bytes(model, context.memory_bytes) > 0, compute),
         spec_(*model.spec().labels) {}
@@ -58,9 +60,10 @@ class LabelRun {
   void label(const Prompt& prompt) {
     const PromptWatcher* watcher = request_.watcher;
     if (watcher != nullptr) watcher->begin(pass_, prompt.tokens, std::ssize(prompt.tokens));
-    const Matrix<float> states =
-        pass_.run(std::span(&prompt.tokens, 1),
-                  watcher == nullptr ? ForwardObserver{} : watcher->observer, compute_);
+    ForwardObserver observer = watcher == nullptr ? ForwardObserver{} : watcher->observer;
+    RunEdits edits(pass_, context_.watchers, observer.hooks, std::ssize(prompt.tokens));
+    observer.hooks = edits.hooks();
+    const Matrix<float> states = pass_.run(std::span(&prompt.tokens, 1), observer, compute_);
     const Matrix<float> logits = pass_.label_logits(states.view(), prompt.tokens, compute_);
     if (watcher != nullptr) {
       if (watcher->on_logits) watcher->on_logits(logits.view());
@@ -122,6 +125,7 @@ class LabelRun {
 
   const Model& model_;
   const PredictRequest& request_;
+  const Context& context_;
   const Compute& compute_;
   ForwardPass pass_;
   const LabelHeadSpec& spec_;

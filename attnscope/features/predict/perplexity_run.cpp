@@ -10,6 +10,7 @@
 #include "attnscope/base/text.h"
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/forward/perplexity.h"
@@ -169,9 +170,10 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
                                                  static_cast<std::int64_t>(count), length),
                        .run = [&, index, first, count](const Compute& compute) {
                          Windows& own = windows[index];
-                         auto losses =
-                             window_losses(ready.pass(index), own.tokens,
-                                           std::span(own.all).subspan(first, count), compute);
+                         RunEdits edits(ready.pass(index), context.watchers);
+                         auto losses = window_losses(ready.pass(index), own.tokens,
+                                                     std::span(own.all).subspan(first, count),
+                                                     compute, edits.hooks());
                          for (std::size_t at = 0; at < losses.size(); ++at) {
                            own.losses[first + at] =
                                own.scored_losses(own.all[first + at], std::move(losses[at]));
@@ -291,7 +293,8 @@ void run_target_perplexity(std::span<const Model> models, const TargetPerplexity
                                 static_cast<double>(forward_weights_bytes(models[index])),
                        .memory_bytes = run_bytes(models[index], count, target, source),
                        .run = [&, index, first, own](const Compute& compute) {
-                         auto found = pair_losses(ready.pass(index), own, compute);
+                         RunEdits edits(ready.pass(index), context.watchers);
+                         auto found = pair_losses(ready.pass(index), own, compute, edits.hooks());
                          std::move(found.begin(), found.end(),
                                    losses[index].begin() + static_cast<std::ptrdiff_t>(first));
                        }});

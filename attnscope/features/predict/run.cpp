@@ -11,6 +11,7 @@
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/forward/audio_embedding.h"
 #include "attnscope/forward/generation/decoder_prompt.h"
@@ -204,10 +205,12 @@ class PromptRun {
     if (pass_.encoder() != nullptr && shows) {
       memory = encode(watcher == nullptr ? nullptr : &watcher->encoder_observer);
     }
-    return pass_.run(
-        std::span(&prompt_.tokens, 1),
-        noting_states(watcher == nullptr ? nullptr : &watcher->observer, hidden_states_), compute_,
-        cache_, pass_.encoder() == nullptr ? nullptr : &memory);
+    ForwardObserver observer =
+        noting_states(watcher == nullptr ? nullptr : &watcher->observer, hidden_states_);
+    RunEdits edits(pass_, context_.watchers, observer.hooks, std::ssize(prompt_.tokens));
+    observer.hooks = edits.hooks();
+    return pass_.run(std::span(&prompt_.tokens, 1), observer, compute_, cache_,
+                     pass_.encoder() == nullptr ? nullptr : &memory);
   }
 
   void show_logits(MatrixView<const float> states) {
@@ -320,8 +323,10 @@ class PromptRun {
       most_likely_ =
           choose({logits.data(), static_cast<std::size_t>(logits.cols())}, prompt_.tokens);
     }
-    const Generated written = generate_greedily(
-        pass_, cache_.front(), most_likely_, *request_.generate, ends, on_token, compute_, choose);
+    RunEdits edits(pass_, context_.watchers, nullptr, std::ssize(prompt_.tokens));
+    const Generated written =
+        generate_greedily(pass_, cache_.front(), most_likely_, *request_.generate, ends, on_token,
+                          compute_, choose, edits.hooks());
     if (request_.on_text && stream) give(stream->end());
     return written;
   }

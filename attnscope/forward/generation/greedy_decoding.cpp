@@ -47,10 +47,11 @@ std::vector<std::int64_t> ids_in(const std::string& text, const std::string& fil
 
 /// Returns the token after `all`, whose first tokens are cached in `text`.
 std::int64_t chosen_after(const ForwardPass& pass, KeyValueCache& text, const TokenIds& all,
-                          const ChooseToken& choose, const Compute& compute) {
+                          const ChooseToken& choose, ForwardHooks* hooks, const Compute& compute) {
   if (!can_continue(pass.model().spec(), std::ssize(text.tokens()), std::ssize(all))) text.keep(0);
   const TokenIds unseen(all.begin() + std::ssize(text.tokens()), all.end());
-  const Matrix<float> states = pass.run(std::span(&unseen, 1), {}, compute, std::span(&text, 1));
+  const Matrix<float> states =
+      pass.run(std::span(&unseen, 1), {.hooks = hooks}, compute, std::span(&text, 1));
   const auto last = states.view().row_block(states.rows() - 1, 1);
   Matrix<float> logits = finite_logits(pass, last, compute);
   const std::span<float> all_logits(logits.data(), static_cast<std::size_t>(logits.cols()));
@@ -80,7 +81,8 @@ std::int64_t most_likely_token(std::span<const float> logits) {
 Generated generate_greedily(const ForwardPass& pass, KeyValueCache& text, std::int64_t first,
                             std::int64_t count, std::span<const std::int64_t> ends,
                             const std::function<void(std::int64_t)>& on_token,
-                            const Compute& compute, const ChooseToken& choose) {
+                            const Compute& compute, const ChooseToken& choose,
+                            ForwardHooks* hooks) {
   using enum Generated::Ended;
   Generated out;
   TokenIds all = text.tokens();
@@ -94,7 +96,7 @@ Generated generate_greedily(const ForwardPass& pass, KeyValueCache& text, std::i
       out.ended = by_context;
       break;
     }
-    next = chosen_after(pass, text, all, choose, compute);
+    next = chosen_after(pass, text, all, choose, hooks, compute);
     if (next >= pass.vocabulary()) break;
   }
   return out;

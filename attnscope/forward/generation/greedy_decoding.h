@@ -38,10 +38,11 @@ struct Generated {
 /// have room for them. `first`: the first token, already chosen from the prompt's logits. `choose`:
 /// most_likely_token() if empty. A step runs one token, or the whole text if can_continue() is
 /// false. `on_token` is called with each token as soon as it is known. Throws like `on_token`,
-/// run() and logits().
+/// run() and logits(). `hooks`: of the runs of generated tokens; may be null.
 Generated generate_greedily(const ForwardPass& pass, KeyValueCache& text, std::int64_t first,
                             std::int64_t count, std::span<const std::int64_t> ends,
                             const std::function<void(std::int64_t)>& on_token,
-                            const Compute& compute, const ChooseToken& choose = {});
+                            const Compute& compute, const ChooseToken& choose = {},
+                            ForwardHooks* hooks = nullptr);
 
 }  // namespace attnscope
