@@ -8,7 +8,7 @@ from typing import Any
 from attnscope import _describe
 from attnscope._arrays import is_array
 from attnscope._errors import UsageError, UsageTypeError, error_of
-from attnscope._held import Held
+from attnscope._saved_maps import SavedMaps
 from attnscope._interception import Interception, Weights
 from attnscope._user_maps import measure_maps
 from attnscope._memory import name_of_live
@@ -101,8 +101,8 @@ def attention_of(given: dict[str, Any]) -> Table:
         tokenizer = given["tokenizer"]
         if tokenizer is None:
             tokenizer = getattr(given["models"], "tokenizer", None)
-        held = Held(bool(given["maps"]))
-        return _of_module(given, module_in(given["models"]), inputs, arguments, held, tokenizer)
+        saved = SavedMaps(bool(given["maps"]))
+        return _of_module(given, module_in(given["models"]), inputs, arguments, saved, tokenizer)
     if given["inputs"] is not None:
         raise UsageTypeError("inputs: only supported with a live module")
     if given["layers"] is not None:
@@ -269,7 +269,7 @@ def _facts_of(module: Any, name: str | None) -> dict[str, Any]:
 
 
 def _of_module(
-    given: Mapping[str, Any], module: Any, inputs: Any, arguments: list[tuple[str, str]], held: Held,
+    given: Mapping[str, Any], module: Any, inputs: Any, arguments: list[tuple[str, str]], saved: SavedMaps,
     tokenizer: Any,
 ) -> Table:
     batches = batches_of(module, inputs)
@@ -282,9 +282,9 @@ def _of_module(
         _facts_of(module, given["name"]),
         sum(int(next(iter(tensors_of(batch).values())).shape[0]) for batch in batches),
         hash_of(as_numpy(array) for array in tensors),
-        held,
+        saved,
     )
-    held.start(tensors_of(batches[0]), tokenizer)
+    saved.start(tensors_of(batches[0]), tokenizer)
     watch = Watch(module, meter, given["sinks"])
     with eager(module), watch.watching():
         left = not_eager(module)
@@ -297,9 +297,9 @@ def _of_module(
         raise _no_maps(module, left)
     table = meter.table()
     if given["maps"]:
-        table.arrays.update(held.arrays())
-        table.tokens = held.texts()
-    table._maps_of = lambda _layer: held.view(str(table.models[0]["name"]))
+        table.arrays.update(saved.arrays())
+        table.tokens = saved.texts()
+    table._maps_of = lambda _layer: saved.view(str(table.models[0]["name"]))
     return table
 
 

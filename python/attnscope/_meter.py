@@ -10,7 +10,7 @@ import numpy as np
 from attnscope import _core
 from attnscope._arrays import readable
 from attnscope._errors import UsageError, usage_errors
-from attnscope._held import Held
+from attnscope._saved_maps import SavedMaps
 from attnscope._padding import Kept
 from attnscope._run import table_of
 from attnscope._stacks import Stack
@@ -30,14 +30,14 @@ class Meter:
         facts: Mapping[str, Any],
         sequences: int | None,
         tokens_hash: str | None,
-        held: Held | None = None,
+        saved: SavedMaps | None = None,
     ) -> None:
         self._arguments = arguments
         self._source = source
         self._facts = facts
         self._sequences = sequences
         self._hash = tokens_hash
-        self._held = held
+        self._saved = saved
         self._run: _core.LiveRun | None = None
         self._stacks: dict[str, int] = {}
         self._heads: dict[tuple[str, int], int] = {}
@@ -78,8 +78,8 @@ class Meter:
         heads = self._heads.setdefault((stack.name, layer), int(maps.shape[1]))
         if heads != maps.shape[1]:
             raise UsageError(f"maps of {name}: {maps.shape[1]} heads, but earlier maps have {heads}")
-        if self._held is not None:
-            self._held.add(stack.name, layer, maps, queries, keys)
+        if self._saved is not None:
+            self._saved.add(stack.name, layer, maps, queries, keys)
         for block, first in _blocks(maps):
             last = first + int(block.shape[0])
             with usage_errors():

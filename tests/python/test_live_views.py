@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import attnscope as asc
-from attnscope import _held
+from attnscope import _saved_maps
 from fake_module import Array, Attention, Model, softmax_maps
 from test_head_views import check_maps, maps_of, results_of
 
@@ -82,7 +82,7 @@ def test_maps_of_several_stacks() -> None:
 
 def test_large_maps_are_kept_only_if_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     maps = [softmax_maps(1, 2, 6, 6), softmax_maps(1, 2, 6, 6, seed=1)]
-    monkeypatch.setattr(_held, "MOST_BYTES", 2 * 36 * 4)
+    monkeypatch.setattr(_saved_maps, "MOST_BYTES", 2 * 36 * 4)
     assert "L0H1" in repr(asc.attention(module(maps[0]), {"tokens": IDS[:1]}).view(0, 1))
     table = asc.attention(module(*maps), {"tokens": IDS[:1]})
     with pytest.raises(asc.UsageError, match="not kept: call attention with maps=True"):

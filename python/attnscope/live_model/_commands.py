@@ -14,12 +14,13 @@ WITHOUT_PASS = ("circuits", "diff", "export", "info", "matrix", "similarity", "s
 ON_TEXT = ("text", "text_file", "text_pair", "tokens", "token_file", "image", "audio", "prompts")
 """Keywords that name what a model runs on."""
 
-OF_TARGETS = frozenset({"target", "target_tokens", "target_file"})
+UNSUPPORTED = frozenset({"edits", "target", "target_tokens", "target_file"})
+"""Keywords that no command supports on a live model."""
 
 LIVE: dict[str, frozenset[str]] = {
-    "attention": OF_TARGETS | {"induction", "heatmap", "image", "audio", "maps", "activations"},
-    "ablate": OF_TARGETS | {"receiver", "prompts", "label"},
-    "lens": OF_TARGETS | {"grid", "prompts", "label", "resid_mid"},
+    "attention": UNSUPPORTED | {"induction", "heatmap", "image", "audio", "maps", "activations"},
+    "ablate": UNSUPPORTED | {"receiver", "prompts", "label"},
+    "lens": UNSUPPORTED | {"grid", "prompts", "label", "resid_mid"},
 }
 """Commands that run on the device, with the keywords that they do not support there."""
 

@@ -31,7 +31,7 @@ def texts_of(tokenizer: Any, ids: Sequence[int]) -> list[str] | None:
     ]
 
 
-class Held:
+class SavedMaps:
     """The maps (H, T, S) of the first sequence in every layer, without padding."""
 
     def __init__(self, is_requested: bool) -> None:
