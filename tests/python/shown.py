@@ -107,6 +107,8 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "score_positions": ["last", slice(1, None), [1, -1], mask],
         "maps": [True, str(folder / "maps.safetensors")],
         "save": [True, str(folder / "run.safetensors")],
+        "positions": ["last", [0, 1], slice(1, None)],
+        "edits": [asc.Edit("mlp_out", layer=0, scale=0.5)],
         "store": [str(folder / "new.sqlite")],
         "layout": [layout_of_llama(folder), str(ROOT / "tests/data/layouts/phimoe.json")],
         "suggest_layout": [str(folder / "suggested.json")],
@@ -144,7 +146,8 @@ def options(command: dict[str, Any], named: dict[str, list[Any]]) -> Iterator[Ke
             continue
         values = [True] if parameter["implied_text"] else []
         if parameter["choices"]:
-            values += parameter["choices"]
+            choices = parameter["choices"]
+            values += choices if len(choices) <= 20 else choices[::9]  # test_activations.py has every name
             values += [parameter["choices"][:2]] if parameter["type"] in ("roles", "several") else []
         else:
             values += named[name] if name in named else BY_TYPE[parameter["type"]]
@@ -166,6 +169,7 @@ def contexts(command: dict[str, Any], named: dict[str, list[Any]]) -> list[Keywo
     flags: list[Keywords] = [{name: True} for name, parameter in parameters.items() if parameter["type"] == "flag"]
     flags += [{"head_matrix": (0, 1)}] if "head_matrix" in parameters else []
     flags += [{"maps": True}, {"heatmap": (0, 1)}] if "heatmap" in parameters else []
+    flags += [{"save": True}, {"save": True, "activations": "z"}] if "save" in parameters else []
     flags += [{"pairs": 2, "layers": 0, "head": 0}] if "pairs" in parameters else []
     flags += [{"set": number} for number in (1, 2)] if "set" in parameters else []
     return [base | given | flag for flag, given in itertools.product([{}, *flags], inputs)]
