@@ -124,6 +124,25 @@ def test_out_of_memory_for_one_copy_is_an_error(module: Any) -> None:
         handle.remove()
 
 
+def test_out_of_memory_for_the_text_halves_its_batches(module: Any) -> None:
+    live = asc.live(module)
+    expected = live.ablate(tokens=TOKENS, ablation="mean", components="layers")
+    sizes = []
+
+    def fail(_: Any, args: Any) -> None:
+        sizes.append(len(args[0]))
+        if len(args[0]) > 1:
+            raise torch.OutOfMemoryError("out of memory (injected)")
+
+    handle = module.model.layers[1].mlp.register_forward_pre_hook(fail)
+    try:
+        found = live.ablate(tokens=TOKENS, ablation="mean", components="layers")
+    finally:
+        handle.remove()
+    assert 2 in sizes and sizes.count(1) > 1
+    assert found["kl"].tolist() == pytest.approx(expected["kl"].tolist(), abs=1e-5)
+
+
 def test_interrupt_ends_the_run(unchanged: Any) -> None:
     live = asc.live(unchanged)
     started = threading.Event()

@@ -23,7 +23,7 @@ def replaced_logits(
     Calls `visit(number of the component, logits (B, T, V))`.
     """
     places = runner.places.layers[layer]
-    finish = runner.finish if runner.is_chain else None
+    finish = runner.finish if runner.chains(batch) else None
 
     def run(first: int, end: int) -> None:
         some = parts[first:end]

@@ -57,7 +57,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def _release(device: Any) -> None:
+def release(device: Any) -> None:
+    """Free memory that an exception has left."""
     import torch
 
     gc.collect()
@@ -87,7 +88,7 @@ class Batching:
                     raise OutOfMemory(rows) from error
                 failed = True
             if failed:  # not in the handler, whose traceback keeps tensors alive
-                _release(self._device)
+                release(self._device)
                 self.rows = max(1, (end - first) // 2) * rows
                 continue
             first = end

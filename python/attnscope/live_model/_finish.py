@@ -9,10 +9,18 @@ TOLERANCE = {2: 3e-2, 4: 1e-4, 8: 1e-6}
 an element."""
 
 
+COMPARED = 8
+"""Positions at the end of each sequence that are compared."""
+
+
 def is_close(found: Any, expected: Any) -> bool:
-    """Return whether two computations gave the same logits, up to rounding."""
+    """Return whether two computations gave the same values (B, T, columns), up to rounding.
+
+    Only the last positions are compared, because logits are large.
+    """
     if found.shape != expected.shape or found.device != expected.device:
         return False
+    found, expected = found[:, -COMPARED:], expected[:, -COMPARED:]
     share = TOLERANCE.get(expected.element_size(), 1e-4)
     found, expected = found.float(), expected.float()
     size = (expected - expected.mean()).abs().max().clamp(min=1e-6)
@@ -89,7 +97,8 @@ class FinishRecorder:
                 found = Finish([call], head, first)
                 if call.output.shape != logits.shape or not is_close(found.ended(call.output), logits):
                     continue
-                if _extend(found, calls, stream) and is_close(found(stream), logits):
+                own = stream[:, -COMPARED:]
+                if _extend(found, calls, stream) and is_close(found(own), logits[:, -COMPARED:]):
                     return found
         return None
 

@@ -51,7 +51,7 @@ class _Run:
             if parts:
                 replace(hooks, runner.places.layers[self._layer], parts, batch, values)
             watch.start({"input_ids": batch.ids})
-            if runner.finish is not None and runner.is_chain:
+            if runner.finish is not None and runner.chains(batch):
                 logits = runner.finish(runner.continued(record, batch, self._layer, copies))
             else:
                 logits = runner.watched_logits(hooks, batch, copies)

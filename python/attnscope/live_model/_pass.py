@@ -8,9 +8,13 @@ from typing import Any
 from attnscope import _core
 from attnscope._errors import NumericalError, UnsupportedError
 from attnscope.live_model._device import Batching, device_of, free_bytes
-from attnscope.live_model._finish import Finish, FinishRecorder, is_close
+from attnscope.live_model._finish import COMPARED, Finish, FinishRecorder, is_close
 from attnscope.live_model._hooks import Hooks, Interrupted, hidden_of
 from attnscope.live_model._places import Places
+
+BYTES_OF_LOGIT = 24
+"""Largest memory per logit of a batch, which is kept in several forms while it is measured."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -70,7 +74,10 @@ class Runner:
         self.has_checked_maps = False
         self._mean_row: list[float] | None = None
         self.finish: Finish | None = None  # None: logits are not made by modules alone
-        self.is_chain = False  # whether a pass may start at a layer
+        self._may_chain = False
+        self._chains: dict[tuple[int, int], bool] = {}  # by sequences and tokens of a batch
+        vocabulary = max(1, self.places.facts["vocabulary"])
+        self.rows_of_logits = max(1, free_bytes(self.device) // (BYTES_OF_LOGIT * vocabulary))
         accepted = inspect.signature(type(module).forward).parameters
         self._takes_types = "token_type_ids" in accepted
         self._returns_maps = "output_attentions" in accepted
@@ -89,7 +96,7 @@ class Runner:
         first, row = 0, 0
         while first < len(inputs):
             length, end = len(inputs[first]), first
-            most = max(1, self.batching.rows // length)
+            most = max(1, min(self.batching.rows, self.rows_of_logits) // length)
             typed = bool(types[first])
             while end < len(inputs) and end - first < most and len(inputs[end]) == length:
                 if bool(types[end]) != typed:
@@ -179,8 +186,10 @@ class Runner:
         if self.layers in record.streams:
             for layer in reversed(range(self.layers)):  # texts skip some layers of some models
                 record.streams.setdefault(layer, record.streams[layer + 1])
-        if with_logits and not self._is_probed:
-            self._probe(recorder, record, batch, logits)
+        if with_logits:
+            if not self._is_probed:
+                self._probe(recorder, record, batch, logits)
+            self._verify_chain(record, batch, logits)
         return record, logits
 
     def _record(self, hooks: Hooks, record: Record, layer: int, batch: Batch) -> None:
@@ -239,11 +248,28 @@ class Runner:
         is_whole = self.places.layer_modules is None or not self.places.facts["may_start_between"]
         if self.finish is None or is_whole:
             return
+        self._may_chain = True
+
+    def chains(self, batch: Batch) -> bool:
+        """Return whether a pass on copies of this batch may start at a layer."""
+        return self._chains.get((batch.count, batch.length), False)
+
+    def _verify_chain(self, record: Record, batch: Batch, logits: Any) -> None:
+        """Verify on two copies that the layers, one after another, give the same logits.
+
+        Once per shape of a batch, because arguments of layers are repeated by their shapes.
+        """
+        shape = (batch.count, batch.length)
+        if shape in self._chains or not self._may_chain or self.finish is None:
+            return
+        self._chains[shape] = False
+        if record.streams[0].shape[1] != batch.length:  # with padding, as in Longformer
+            return
         try:
-            found = self.finish(self.continued(record, batch, 0, 2))
+            found = self.finish(self.continued(record, batch, 0, 2)[:, -COMPARED:])
         except (RuntimeError, TypeError, ValueError):
             return
-        self.is_chain = is_close(found, logits.repeat(2, 1, 1))
+        self._chains[shape] = is_close(found, logits[:, -COMPARED:].repeat(2, 1, 1))
 
     def continued(self, record: Record, batch: Batch, layer: int, copies: int) -> Any:
         """Run copies of a batch from a layer on. Return the last stream (copies B, T, D)."""

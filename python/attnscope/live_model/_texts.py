@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from attnscope.live_model._device import is_out_of_memory, release
 from attnscope.live_model._measures import CleanLogits, clean_logits
 from attnscope.live_model._pass import Batch, Record, Runner, check_finite
 
@@ -58,6 +59,22 @@ class Texts:
         rows = sum(batch.rows for batch in self.batches)
         element = next(runner.module.parameters()).element_size()
         self._layers = list(range(runner.layers)) if runner.may_keep(rows, element) else [layer]
+        try:
+            self._record_batches()
+        except Exception as error:
+            if not is_out_of_memory(error) or max(one.count for one in self.batches) == 1:
+                raise
+            is_full = True
+        else:
+            is_full = False
+        if is_full:  # not in the handler, whose traceback keeps tensors alive
+            self._layers, self.records = [], []
+            release(runner.device)
+            runner.rows_of_logits = max(batch.rows for batch in self.batches) // 2
+            self.record(layer)
+
+    def _record_batches(self) -> None:
+        runner = self._runner
         for batch in self.batches:
             runner.check_stop()
             record, logits = runner.recorded(batch, self._layers)
