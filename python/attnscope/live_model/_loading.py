@@ -28,7 +28,10 @@ def loaded(name: Any, tokenizer: Any, options: dict[str, Any]) -> tuple[Any, Any
         raise error_of("io", problem, {"file": path, "problem": problem}) from error
     wanted: Any = next((one for one in config.architectures or () if hasattr(transformers, one)), None)
     loader = getattr(transformers, wanted) if wanted else transformers.AutoModelForCausalLM
-    module = loader.from_pretrained(path, **options)
+    try:
+        module = loader.from_pretrained(path, **options)
+    except TypeError as error:  # of an unknown keyword
+        raise UsageTypeError(f"transformers cannot load '{path}': {error}") from error
     if device is not None:
         module = module.to(device)
     if tokenizer is None:

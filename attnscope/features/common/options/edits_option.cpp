@@ -105,8 +105,9 @@ ActivationEdit parse_edit(const json& record, const EditLocation& location) {
   bool has_value = false;
   std::string name;
   for (const auto& [key, value] : record.items()) {
-    const auto operation = std::find_if(kOperations.begin(), kOperations.end(),
-                                        [&](const auto& each) { return key == each.first; });
+    const auto operation =
+        std::find_if(kOperations.begin(), kOperations.end(),
+                     [&name = key](const auto& each) { return name == each.first; });
     if (operation != kOperations.end()) {
       if (has_value) location.refuse("has more than one of set, add, scale and project_out");
       has_value = true;
@@ -144,7 +145,10 @@ std::vector<ActivationEdit> read_edits(const Arguments& arguments, const Session
   session.files->add_input("edits", file);
   const json list = parse_python_json(session.files->read_text(file, kEditsLimitBytes), file);
   if (!list.is_array() || list.empty()) {
-    throw Error(ErrorKind::format, {.file = file, .problem = "is not a list of edits"});
+    throw Error(ErrorKind::format,
+                {.file = file,
+                 .problem = "is not a list of edits",
+                 .hint = R"(for example [{{"name": "z", "layer": 3, "head": 2, "scale": 0}}])"});
   }
   std::vector<ActivationEdit> edits;
   for (std::size_t index = 0; index < list.size(); ++index) {
