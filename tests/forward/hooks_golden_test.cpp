@@ -75,7 +75,7 @@ void expect_close(const std::vector<float>& got, std::vector<float> wanted, doub
 }
 
 TEST_P(HooksGolden, EqualTransformers) {
-  const Model model = model_of({.model = GetParam()});
+  const Model model = test::model_of({.model = GetParam()});
   const GoldenTensors expected(Checkpoint::open(golden_file()), GetParam() + "/");
   const TokenIds tokens = ids_of(*expected.find("tokens"));
   const ForwardPass pass(model, /*copy_weights=*/false, {});
@@ -106,7 +106,7 @@ TEST_P(HooksGolden, EqualTransformers) {
 }
 
 TEST_P(HooksGolden, HaveTheStatedShapes) {
-  const Model model = model_of({.model = GetParam()});
+  const Model model = test::model_of({.model = GetParam()});
   const GoldenTensors expected(Checkpoint::open(golden_file()), GetParam() + "/");
   const TokenIds tokens = ids_of(*expected.find("tokens"));
   const ForwardPass pass(model, /*copy_weights=*/false, {});
