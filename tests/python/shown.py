@@ -205,12 +205,13 @@ def show(table: asc.Table) -> None:
         assert array.size > 0
     assert table.to_arrow().num_rows == len(rows)
     assert len(table.to_polars()) == len(table.to_pandas()) == len(rows)
-    names = (table.command, *table.charts)
-    if table.charts and names not in _plotted:
-        _plotted.add(names)
+    kind = (table.command, *table.columns)
+    if kind not in _plotted:  # drawing takes longer than the run
+        _plotted.add(kind)
         for name in table.charts:
             assert table.plot(name).to_dict()
-        table.plot()
+        if table.charts:
+            table.plot()
 
 
 def with_rows() -> list[dict[str, Any]]:

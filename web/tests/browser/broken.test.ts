@@ -20,8 +20,9 @@ const kAddresses = [
   "attention?l=0&h=0",
 ];
 
-/** Charts are drawn for only one of the missing or NaN matrices, because the program draws charts slowly, with the same code. */
-const draws_charts = (name: string): boolean => !/^(without|nan)-(k|v|o|gate|up|down)$/.test(name);
+/** The program draws charts slowly, with the code that draws those of all models below. So it draws them for only one model of each kind. */
+const draws_charts = (name: string): boolean =>
+  /^(without-q|nan-q|without-embedding|without-tokenizer|one-layer-one-head|one-token)$/.test(name);
 
 /** Writes a report and its charts. Returns the page's file and, if the program draws them, the names of the charts. */
 function report_of(model: (typeof kBroken)[number]): { file: string; charts: string[] | undefined } {
