@@ -20,7 +20,7 @@ const kAddresses = [
   "attention?l=0&h=0",
 ];
 
-/** The program draws charts slowly, with the code that draws those of all models below. So it draws them for only one model of each kind. */
+/** The program draws charts slowly, with the code that draws those of all models below: so only for one model of each kind. */
 const draws_charts = (name: string): boolean =>
   /^(without-q|nan-q|without-embedding|without-tokenizer|one-layer-one-head|one-token)$/.test(name);
 
