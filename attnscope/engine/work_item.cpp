@@ -53,7 +53,17 @@ Sequences sequences_of(const Record& record, std::string_view name) {
 /// Reads what add_facts_of() wrote.
 void add_facts(const Record& record, std::string_view name, std::vector<std::int64_t> TokenIds::*of,
                Sequences& sequences) {
-  if (record.find(name) == nullptr) return;
+  const Value* given = record.find(name);
+  if (given == nullptr) return;
+  if (!given->get<Value::List>()) {  // equal lengths and no null: serialized as a matrix
+    const Sequences all = sequences_of(record, name);
+    if (all.size() != sequences.size()) refuse_field(name);
+    for (std::size_t at = 0; at < all.size(); ++at) {
+      if (all[at].size() != sequences[at].size()) refuse_field(name);
+      sequences[at].*of = all[at];
+    }
+    return;
+  }
   const Value::List& all = expect<Value::List>(record, name);
   if (all.size() != sequences.size()) refuse_field(name);
   for (std::size_t at = 0; at < all.size(); ++at) {

@@ -33,6 +33,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("circuits", {"composition": True}),
     ("attention", {"text": "To be, or not to be"}),
     ("attention", {"induction": True, "sequences": 2}),
+    ("attention", {"text": "To be,", "text_pair": "or not to be"}),
     ("lens", {"text": "To be, or not to be"}),
     ("ablate", {"text": "To be, or not to be", "components": "heads", "layers": [0, 1]}),
     ("ablate", {"induction": True, "sequences": 2, "layers": 0}),
