@@ -137,6 +137,13 @@ Shape axes_after_positions(const ActivationEdit& edit, std::int64_t heads, bool 
 }
 
 void check_value(const ActivationEdit& edit, const HookShape& shape) {
+  // −∞ masks a score.
+  const bool is_score =
+      edit.point == HookPoint::attn_scores || edit.point == HookPoint::cross_attn_scores;
+  const auto fits = [&](float x) { return std::isfinite(x) || (is_score && std::isinf(x)); };
+  if (!std::ranges::all_of(edit.value.numbers, fits)) {
+    refuse_edit(edit, "the value has NaN or infinite numbers");
+  }
   if (is_map(edit.point)) {
     if (edit.how == EditHow::project_out) refuse_edit(edit, "attention maps have no directions");
     return;  // the sizes depend on the text

@@ -115,6 +115,8 @@ def test_wrong_edits(gpt2: str, tmp_path: pathlib.Path) -> None:
         (asc.Edit("z", positions=[1, 6], scale=0), "past the end of the text of 6 tokens"),
         (asc.Edit("logits", scale=0), "cannot be edited"),
         (asc.Edit("pattern", set=np.zeros(7)), "does not fit"),
+        (asc.Edit("z", layer=0, scale=float("nan")), "NaN or infinite"),
+        (asc.Edit("z", layer=0, add=float("inf")), "NaN or infinite"),
     ):
         with pytest.raises(asc.UsageError, match=message):
             model.run(tokens=IDS, activations="resid_post", edits=edit)
@@ -128,7 +130,8 @@ def test_wrong_edits(gpt2: str, tmp_path: pathlib.Path) -> None:
             asc.Edit("z", **keywords)
     file = tmp_path / "edits.json"
     for text, message in (
-        ("[]", "not a list of edits"),
+        ("[]", r'not a list of edits \(for example \[{"name": "z", [^}]*}\]\)$'),
+        ('[{"name": "z", "layer": 0, "set": 1e300}]', "NaN or infinite"),
         ('[{"name": "z", "scale": 0, "x": 1}]', "unknown key 'x'"),
         ('[{"name": "z"}]', "has none of"),
         ('[{"scale": 1}]', "missing 'name'"),
@@ -136,7 +139,7 @@ def test_wrong_edits(gpt2: str, tmp_path: pathlib.Path) -> None:
         ('[{"name": "z", "scale": 1, "positions": "x"}]', "not a list of positions"),
     ):
         file.write_text(text)
-        with pytest.raises(asc.FormatError, match=message):
+        with pytest.raises(asc.UsageError if "NaN" in message else asc.FormatError, match=message):
             model.run(tokens=IDS, activations="z", edits=file)
     with pytest.raises(asc.UsageError, match="edits"):
         model.lens(tokens=IDS, edits=asc.Edit("z", scale=0), store=tmp_path / "rows.sqlite")

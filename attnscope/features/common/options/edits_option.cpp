@@ -145,10 +145,11 @@ std::vector<ActivationEdit> read_edits(const Arguments& arguments, const Session
   session.files->add_input("edits", file);
   const json list = parse_python_json(session.files->read_text(file, kEditsLimitBytes), file);
   if (!list.is_array() || list.empty()) {
-    throw Error(ErrorKind::format,
-                {.file = file,
-                 .problem = "is not a list of edits",
-                 .hint = R"(for example [{{"name": "z", "layer": 3, "head": 2, "scale": 0}}])"});
+    throw Error(
+        ErrorKind::format,
+        {.file = file,
+         .problem = "is not a list of edits",
+         .hint = verbatim(R"(for example [{"name": "z", "layer": 3, "head": 2, "scale": 0}])")});
   }
   std::vector<ActivationEdit> edits;
   for (std::size_t index = 0; index < list.size(); ++index) {
