@@ -104,6 +104,7 @@ def test_wrong_selections(gpt2: str) -> None:
         ({"activations": "hook_z"}, "hook_z"),
         ({"activations": "z", "heads": 6}, "heads 0 to 5"),
         ({"activations": "z", "layers": 9}, "layers 0 to 5"),
+        ({"activations": "resid_post", "heads": 1}, "none of the activations has heads"),
         ({"activations": "z", "positions": "9-"}, "positions"),
         ({"activations": "z", "positions": "x"}, "not a list of positions"),
         ({"activations": "z", "dtype": "int8"}, "dtype"),

@@ -49,7 +49,7 @@ LayersOfPoint layers_of(const ForwardPass& pass, const NamedActivations& request
       refuse("activations",
              verbatim(model.name()) + " has no " + quoted(point) +
                  (point == HookPoint::logits ? ": " + verbatim(pass.no_logits())
-                                             : ": there is no norm after its last layer"));
+                                             : ": its last layer is followed by no norm"));
     }
     out.shape = *shape;
     return out;
@@ -184,6 +184,10 @@ void SavedActivations::open(const ForwardPass& pass, const TokenIds& ids) {
     LayersOfPoint found = layers_of(pass, request_, point);
     std::vector<std::int64_t> heads = heads_of(request_, point, found.shape);
     saved_.push_back({point, std::move(found.shape), std::move(found.layers), std::move(heads)});
+  }
+  const auto has_heads = [](const Saved& saved) { return saved.shape.has_heads; };
+  if (!request_.heads.ranges.empty() && std::ranges::none_of(saved_, has_heads)) {
+    refuse("heads", "none of the activations has heads");
   }
   const bool one = prompts_.size() == 1;  // its ids may end with a language, which is in `ids`
   std::vector<SavedTensor> tensors;
