@@ -211,11 +211,22 @@ def test_store_keeps_live_rows_apart(module: Any, tmp_path: pathlib.Path) -> Non
         ("spectrum", {"text": "a"}, "text of spectrum: not supported on a live model"),
         ("attention", {"tokens": TOKENS, "maps": True}, "maps of attention: not supported"),
         ("predict", {"tokens": TOKENS[0]}, "predict: not supported"),
+        ("attention", {"features": "mel.npy"}, "features of attention: not supported"),
+        ("lens", {"tokens": TOKENS[0], "edits": asc.Edit("z", scale=0)}, "edits of lens: not supported"),
     ],
 )
 def test_refused(module: Any, command: str, given: dict[str, Any], words: str) -> None:
     with pytest.raises(asc.UnsupportedError, match=words):
         getattr(asc.live(module), command)(**given)
+
+
+@pytest.mark.parametrize("layer", [0, -1])
+@pytest.mark.parametrize("command", ["ablate", "lens", "attention"])
+def test_nan_in_a_weight_is_an_error(module: Any, command: str, layer: int) -> None:
+    with torch.no_grad():
+        module.model.layers[layer].self_attn.o_proj.weight[0, 0] = float("nan")
+    with pytest.raises(asc.NumericalError, match="NaN or infinite"):
+        getattr(asc.live(module), command)(tokens=TOKENS)
 
 
 def test_loads_a_folder() -> None:

@@ -4,8 +4,10 @@ import json
 from functools import partial
 from typing import Any, cast
 
+import numpy as np
+
 from attnscope import _core
-from attnscope._errors import UnsupportedError
+from attnscope._errors import NumericalError, UnsupportedError
 from attnscope._live import Watch
 from attnscope._modules import eager, not_eager
 from attnscope.live_model._hooks import Hooks, Place
@@ -41,6 +43,8 @@ class _Feed:
             raise UnsupportedError("attention: not supported on a live model with several residual streams")
         self.last = values
         rows = _rows(values, self._batch)
+        if not np.isfinite(rows).all():
+            raise NumericalError(f"the residual stream has NaN or infinite values after {layer} layers")
         for index in range(self._streams, layer + 1):  # texts skip some layers of some models
             self._item.put_stream(index, rows)
         self._streams = layer + 1
@@ -62,6 +66,8 @@ class _Feed:
             return
         length = self._batch.length
         own = maps[..., :length, :length].float().contiguous().cpu().numpy()
+        if not np.isfinite(own).all():
+            raise NumericalError(f"the attention maps of layer {layer} have NaN or infinite values")
         self._item.put_maps(layer, own)
         self.measured.append(layer)
         if layer in self._heads:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnscope import _describe
 from attnscope._errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -14,15 +15,19 @@ WITHOUT_PASS = ("circuits", "diff", "export", "info", "matrix", "similarity", "s
 ON_TEXT = ("text", "text_file", "text_pair", "tokens", "token_file", "image", "audio", "prompts")
 """Keywords that name what a model runs on."""
 
-UNSUPPORTED = frozenset({"edits", "target", "target_tokens", "target_file"})
-"""Keywords that no command supports on a live model."""
+COMMON = frozenset({
+    "models", "text", "text_pair", "text_file", "tokens", "token_types", "no_special_tokens",
+    "token_file", "sequences", "length", "seed", "consecutive", "lines", "score_positions",
+    "threads", "memory", "store",
+})  # fmt: skip
+"""Keywords that every command supports on a live model."""
 
 LIVE: dict[str, frozenset[str]] = {
-    "attention": UNSUPPORTED | {"induction", "heatmap", "image", "audio", "maps", "activations"},
-    "ablate": UNSUPPORTED | {"receiver", "prompts", "label"},
-    "lens": UNSUPPORTED | {"grid", "prompts", "label", "resid_mid"},
+    "attention": COMMON | {"layers", "energy", "exclude_first_token", "log"},
+    "ablate": COMMON | {"layers", "components", "ablation", "induction"},
+    "lens": COMMON | {"states", "top"},
 }
-"""Commands that run on the device, with the keywords that they do not support there."""
+"""Commands that run on the device, with the keywords that they support there."""
 
 
 def live_items(
@@ -40,7 +45,9 @@ def live_items(
         return None
     if command not in LIVE:
         raise _refused(command, "")
-    refused = [key for key in asked if key in LIVE[command]]
+    refused = [
+        key for key in asked if key in _describe.parameters(command) and key not in LIVE[command]
+    ]
     if refused:
         raise _refused(command, refused[0])
     if len(models) > 1:

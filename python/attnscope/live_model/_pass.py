@@ -187,6 +187,7 @@ class Runner:
             for layer in reversed(range(self.layers)):  # texts skip some layers of some models
                 record.streams.setdefault(layer, record.streams[layer + 1])
         if with_logits:
+            check_finite(logits)
             if not self._is_probed:
                 self._probe(recorder, record, batch, logits)
             self._verify_chain(record, batch, logits)

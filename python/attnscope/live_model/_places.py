@@ -152,8 +152,8 @@ class Places:
             heads = self._place(before or path, is_input=True)
             of_query = self.path_of(facts["query"] or facts["query_down"] or "")
             if of_query is None:  # in files, W_Q is a part of another matrix
-                beside = f"{path.rpartition('.')[0]}.q_proj"
-                of_query = beside if beside in self._modules else None
+                sibling = f"{path.rpartition('.')[0]}.q_proj"
+                of_query = sibling if sibling in self._modules else None
             query = None if of_query is None else self._place(of_query, is_input=True)
         mixer = self._mixer(layer) if facts["mixes"] else None
         mlp = self._mlp(layer, facts) if facts["has_mlp"] else ()

@@ -58,26 +58,27 @@ class Texts:
         self.batches = self.fresh_batches()
         rows = sum(batch.rows for batch in self.batches)
         element = next(runner.module.parameters()).element_size()
-        self._layers = list(range(runner.layers)) if runner.may_keep(rows, element) else [layer]
+        layers = list(range(runner.layers)) if runner.may_keep(rows, element) else [layer]
         try:
-            self._record_batches()
+            self._record_batches(layers)
         except Exception as error:
             if not is_out_of_memory(error) or max(one.count for one in self.batches) == 1:
                 raise
             is_full = True
         else:
             is_full = False
+            self._layers = layers
         if is_full:  # not in the handler, whose traceback keeps tensors alive
-            self._layers, self.records = [], []
+            self.records = []
             release(runner.device)
             runner.rows_of_logits = max(batch.rows for batch in self.batches) // 2
             self.record(layer)
 
-    def _record_batches(self) -> None:
+    def _record_batches(self, layers: list[int]) -> None:
         runner = self._runner
         for batch in self.batches:
             runner.check_stop()
-            record, logits = runner.recorded(batch, self._layers)
+            record, logits = runner.recorded(batch, layers)
             clean = self.clean(batch, logits)
             self.clean_loss[batch.first : batch.first + batch.count] = self.per_sequence(
                 batch, clean.loss
