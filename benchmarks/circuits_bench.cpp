@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "attnscope/engine/work_queue.h"
-#include "attnscope/features/circuits/composition_measures.h"
 #include "attnscope/features/circuits/measures.h"
+#include "attnscope/features/common/composition_measures.h"
 #include "attnscope/numerics/products/dense_products.h"
 #include "attnscope/numerics/products/factored_product_batch.h"
 #include "attnscope/numerics/svd/singular_values.h"

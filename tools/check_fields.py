@@ -123,10 +123,23 @@ OPTIONS = [
     "ablate {forward/gemma2} --tokens 1,2,3,4,5 --layers 1 --ablation zero",
     "ablate {forward/falcon_h1} --tokens 1,2,3,4,5 --layers 1",
     "ablate {forward/gpt2} --induction --length 8 --sequences 2",
+    "ablate {forward/gpt2} --tokens 1,2,3,4,5 --heads L0H1,L1H0",
+    "ablate {forward/gpt2} --tokens 1,2,3,4,5 --pairs 3",
+    "ablate {forward/gpt2} --tokens 1,2,3,4,5 --cumulative --layers 1",
+    "lens {llama} --tokens 1,2,3,4,5 --states attn_out,mlp_out",
     "ablate {shakespeare-gpt2} --prompts {prompts} --layers 0",
     "ablate {shakespeare-gpt2} --prompts {prompts} --ablation zero --layers 1",
+    "ablate {shakespeare-gpt2} --prompts {prompts} --patch-positions last --layers 0",
+    "ablate {shakespeare-gpt2} --prompts {prompts} --metric kl --patching noising --score-positions -2- --layers 1",
+    "ablate {shakespeare-gpt2} --prompts {prompts} --sender L0H1 --receiver L1H0.q --through-mlps",
+    "ablate {shakespeare-gpt2} --prompts {prompts} --sender each-layer --freeze-norms",
     "lens {shakespeare-gpt2} --prompts {prompts} --states resid_pre,resid_mid",
     "predict {shakespeare-gpt2} --attribution --prompts {prompts}",
+    "predict {shakespeare-gpt2} --attribution --prompts {prompts} --edits {edits}",
+    "lens {shakespeare-gpt2} --prompts {prompts} --edits {edits}",
+    "lens {llama} --tokens 1,2,3,4,5 --edits {edits}",
+    "attention {llama} --tokens 1,2,3,4,5 --edits {edits}",
+    "predict {llama} --tokens 1,2,3,4,5 --edits {edits}",
     "ablate {forward/gpt2} --induction --length 8 --sequences 1 --receiver L1H0",
     "attention {forward/gpt2} {forward/bert} --tokens 3,1,4,1,5",
     "attention {forward/llama} --tokens 3,1,4 --exclude-first-token --energy 0.5 --layers 1",
@@ -220,6 +233,8 @@ class Program:
         self.names["undescribed"] = str(ROOT / "fuzz/corpus/npz/two-orders.npz")
         self.names["shakespeare-gpt2"] = str(ROOT / "examples/shakespeare-gpt2")
         self.names["prompts"] = str(ROOT / "examples/prompts.jsonl")
+        (folder / "edits.json").write_text('[{"name": "z", "layer": 0, "head": 1, "scale": 0.5}]')
+        self.names["edits"] = str(folder / "edits.json")
         shard = folder / "shard.bin"
         shard.write_bytes(struct.pack("<256i", 20240520, 1, 600, *[0] * 253)
                           + struct.pack("<600H", *[number * number % 37 for number in range(600)]))

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Write tests/golden/hooks/edits.json and edits.safetensors: logits of small models with edited activations.
+"""Write tests/golden/hooks/edits.json, edits_labels.json and their .safetensors: logits with edited activations.
 
 The edits are PyTorch hooks on transformers in float32 that change the input or the output of a module;
 scores and weights are changed around the softmax. Every record of edits.json has a checkpoint of
-tests/data/forward, token ids, and edits in the format of --edits. Needs torch, transformers and safetensors.
+tests/data/forward, token ids, and edits in the format of --edits. Those of edits_labels.json are classifiers of texts, with the
+logits of their labels, and of images: pixel_values.0 of their images.safetensors. Needs torch, transformers and safetensors.
 """
 
 import json
@@ -13,12 +14,22 @@ import sys
 import torch
 import transformers
 from golden_hooks import FORWARD, TOKENS, results
-from golden_hooks_places import CASES
-from safetensors.torch import save_file
+from golden_hooks_places import CASES, Place
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+DATA = ROOT / "tests/data"
 TARGET = ROOT / "tests/golden/hooks/edits"
+LABELS = ROOT / "tests/golden/hooks/edits_labels"
+CLASSIFIERS = {
+    "classifiers/bert": ("BertForSequenceClassification", CASES["bert"]),
+    "classifiers/bert-tokens": ("BertForTokenClassification", CASES["bert"]),
+    "classifiers/llama": ("LlamaForSequenceClassification", CASES["llama"]),
+    "stacks/vit": ("ViTForImageClassification", Place("", "vit.layers", {
+        "q": "attention.q_proj", "k": "attention.k_proj", "v": "attention.v_proj", "o": "attention.o_proj",
+        "attn_out": "attention", "mlp_out": "mlp", "mlp_pre": "mlp.fc1", "mlp_post": "mlp.fc2"}, "vit.layernorm")),
+}
 SEED = 5
 BEFORE = {"resid_pre", "z", "mlp_post"}  # inputs of a module; the others are outputs
 
@@ -54,9 +65,9 @@ def edited(record: dict, rows: torch.Tensor) -> torch.Tensor:
     return out
 
 
-def hook_of(model: nn.Module, case: str, record: dict) -> None:
+def hook_of(model: nn.Module, place: Place, record: dict) -> None:
     """Add the hooks of one edit."""
-    place, name = CASES[case], record["name"]
+    name = record["name"]
     if name == "resid_mid":  # no module has it as its output: what is added to it is added to the attention's output
         assert "add" in record
         name = "attn_out"
@@ -65,7 +76,8 @@ def hook_of(model: nn.Module, case: str, record: dict) -> None:
     heads = place.heads(model.config, "z" if name == "result" else name) if name in ("q", "k", "v", "z", "result") else None
 
     def change(value: torch.Tensor) -> torch.Tensor:
-        rows = value.reshape(TOKENS, -1) if heads is None else value.reshape(TOKENS, heads, -1)
+        flat = value.reshape(-1, value.shape[-1])
+        rows = flat if heads is None else flat.reshape(len(flat), heads, -1)
         return edited(record, rows).reshape(value.shape)
 
     def before(_, arguments, keywords):
@@ -131,9 +143,25 @@ def logits(case: str, ids: list[int], edits: list[dict]) -> torch.Tensor:
     maps = [edit for edit in edits if edit["name"] in ("attn_scores", "pattern")]
     for edit in edits:
         if edit not in maps:
-            hook_of(model, case, edit)
+            hook_of(model, place, edit)
     with torch.no_grad(), Softmax(model, maps):
         return model(input_ids=torch.tensor([ids]), use_cache=False).logits[0]
+
+
+def label_logits(case: str, ids: list[int] | None, edits: list[dict]) -> torch.Tensor:
+    """Return the logits of labels, of a text or (without ids) of an image."""
+    name, place = CLASSIFIERS[case]
+    model = getattr(transformers, name).from_pretrained(DATA / case, dtype=torch.float32, attn_implementation="eager").eval()
+    maps = [edit for edit in edits if edit["name"] in ("attn_scores", "pattern")]
+    for edit in edits:
+        if edit not in maps:
+            hook_of(model, place, edit)
+    given = {"input_ids": torch.tensor([ids])} if ids else \
+        {"pixel_values": load_file(DATA / case / "images.safetensors")["pixel_values.0"][None]}
+    for index, layer in enumerate(model.get_submodule(place.layers) if not ids else []):
+        layer.attention.layer_idx = index
+    with torch.no_grad(), Softmax(model, maps):
+        return model(**given).logits[0]
 
 
 def edits_of(case: str, width: int, head: int, mlp: int) -> list[list[dict]]:
@@ -169,6 +197,28 @@ SIZES = {"gpt2": (24, 8, 40), "llama": (24, 8, 40), "gemma2": (24, 8, 40), "qwen
          "mixtral": (24, 8, 40), "qwen3_next": (16, 16, 40)}
 
 
+def label_edits(width: int, head: int, image: bool) -> list[list[dict]]:
+    edits = [
+        [{"name": "resid_post", "layer": 0, "positions": [0, 2], "add": vector(width, 1)}],
+        [{"name": "z", "layer": 1, "head": 1, "set": 0}],
+        [{"name": "z", "layer": 0, "head": [1, 0], "positions": [3, 1], "set": [[vector(head, 2), vector(head, 3)],
+                                                                              [vector(head, 4), vector(head, 5)]]}],
+        [{"name": "q", "layer": 1, "head": 0, "add": vector(head, 6)}, {"name": "v", "layer": 0, "scale": -1}],
+        [{"name": "attn_out", "layer": 0, "project_out": vector(width, 7)}],
+        [{"name": "mlp_out", "layer": 0, "scale": 0.5}],
+    ]
+    if image:  # the other models change their softmax in other places
+        edits.append([{"name": "attn_scores", "layer": 0, "head": 1, "add": [0.5, -0.5, 0, 1, 0.25]}])
+        edits.append([{"name": "pattern", "layer": 1, "head": 0, "set": [0.2] * 5}])
+    return edits
+
+
+def write(target: pathlib.Path, cases: list[dict], tensors: dict[str, torch.Tensor]) -> None:
+    lines = ",\n".join(json.dumps(case) for case in cases)
+    target.with_suffix(".json").write_text(f"[\n{lines}\n]\n")
+    save_file(tensors, target.with_suffix(".safetensors"))
+
+
 def main() -> None:
     cases, tensors = [], {}
     for case, sizes in SIZES.items():
@@ -177,9 +227,17 @@ def main() -> None:
         for edits in edits_of(case, *sizes):
             tensors[str(len(cases))] = logits(case, ids, edits)
             cases.append({"model": case, "tokens": ids, "edits": edits})
-    lines = ",\n".join(json.dumps(case) for case in cases)
-    TARGET.with_suffix(".json").write_text(f"[\n{lines}\n]\n")
-    save_file(tensors, TARGET.with_suffix(".safetensors"))
+    write(TARGET, cases, tensors)
+    cases, tensors = [], {}
+    for case in CLASSIFIERS:
+        config = json.loads((DATA / case / "config.json").read_text())
+        width = config["hidden_size"]
+        image = case.startswith("stacks")
+        ids = None if image else torch.randint(3, config["vocab_size"], (TOKENS,), generator=torch.Generator().manual_seed(SEED)).tolist()
+        for edits in label_edits(width, width // config["num_attention_heads"], image):
+            tensors[str(len(cases))] = label_logits(case, ids, edits)
+            cases.append({"model": case, "tokens": ids, "edits": edits})
+    write(LABELS, cases, tensors)
 
 
 if __name__ == "__main__":

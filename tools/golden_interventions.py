@@ -23,6 +23,8 @@ from intervention_places import HYBRIDS, Places
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests/golden/interventions"
+REPLACED = {"mean": lambda x: x.mean((0, 1), keepdim=True).expand_as(x), "zero": torch.zeros_like,
+            "resample": lambda x: torch.roll(x, -1, 0)}
 RECORDED = {"mixer": "mixers", "mlp": "mlps"}  # by component; others: heads
 
 
@@ -85,29 +87,64 @@ def state_of(n, layers):
 
 
 def lens(hooked, ids, logits):
-    rows = []
-    for n, stream in enumerate(hooked.streams):
-        with torch.no_grad():
-            here = hooked.places.head(hooked.places.norm(stream))
-        if cap := getattr(hooked.model.config, "final_logit_softcapping", None):
-            here = cap * torch.tanh(here / cap)
-        scores = torch.log_softmax(here, -1)
-        of_next = here[:, :-1].gather(-1, ids[:, 1:, None])
-        ranks = (1 + (here[:, :-1] > of_next).sum(-1)).double()
-        rows.append({**state_of(n, len(hooked.streams) - 1), "loss": losses(here, ids).mean().item(),
-                     "entropy": -(scores.exp() * scores).sum(-1).mean().item(),
-                     "kl": divergence(logits, here), "mean_reciprocal_rank": (1 / ranks).mean().item(),
-                     "median_rank": float(np.median(ranks.numpy())), "top1": (ranks == 1).double().mean().item(),
-                     "agreement": (here.argmax(-1) == logits.argmax(-1)).double().mean().item()})
+    layers = len(hooked.streams) - 1
+    return [lens_row(hooked, ids, logits, state_of(n, layers), stream) for n, stream in enumerate(hooked.streams)]
+
+
+@torch.no_grad()
+def component_lens(hooked, ids, logits):
+    """Decode what each attention and MLP adds to the residual stream."""
+    names = {"gpt2": ("attn", "mlp"), "llama": ("self_attn", "mlp"), "gemma2": ("post_attention_layernorm", "post_feedforward_layernorm")}
+    written, hooks, rows = {}, [], []
+    for n, layer in enumerate(hooked.places.layers):
+        for name, state in zip(names[hooked.model.config.model_type], ("attn_out", "mlp_out")):
+            def keep(_, args, out, key=(n, state)):
+                written[key] = out[0] if isinstance(out, tuple) else out
+            hooks.append(getattr(layer, name).register_forward_hook(keep))
+    hooked.run(ids)
+    for hook in hooks:
+        hook.remove()
+    for (n, state), output in sorted(written.items()):
+        rows.append(lens_row(hooked, ids, logits, {"layer": n, "state": state}, output))
     return rows
+
+
+@torch.no_grad()
+def tuned_lens(hooked, ids, logits, folder):
+    """Write random translators in the format of tuned-lens 0.2.0, and decode with them."""
+    width, layers = hooked.model.config.hidden_size, len(hooked.streams) - 1
+    generator = torch.Generator().manual_seed(4)
+    translators = torch.nn.ModuleList(torch.nn.Linear(width, width) for _ in range(layers))
+    for weight in translators.parameters():
+        weight.copy_(torch.randn(weight.shape, generator=generator) / width ** 0.5)
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.save(translators.state_dict(), folder / "params.pt")
+    config = {"base_model_name_or_path": "tiny", "d_model": width, "num_hidden_layers": layers, "bias": True,
+              "base_model_revision": None, "unembed_hash": None, "lens_type": "linear_tuned_lens"}
+    (folder / "config.json").write_text(json.dumps(config))
+    states = [stream + one.double()(stream) for stream, one in zip(hooked.streams, translators)] + [hooked.streams[-1]]
+    return [lens_row(hooked, ids, logits, state_of(n, layers), state) for n, state in enumerate(states)]
+
+
+@torch.no_grad()
+def lens_row(hooked, ids, logits, place, state):
+    here = hooked.places.head(hooked.places.norm(state))
+    if cap := getattr(hooked.model.config, "final_logit_softcapping", None):
+        here = cap * torch.tanh(here / cap)
+    scores = torch.log_softmax(here, -1)
+    of_next = here[:, :-1].gather(-1, ids[:, 1:, None])
+    ranks = (1 + (here[:, :-1] > of_next).sum(-1)).double()
+    return {**place, "loss": losses(here, ids).mean().item(), "entropy": -(scores.exp() * scores).sum(-1).mean().item(),
+            "kl": divergence(logits, here), "mean_reciprocal_rank": (1 / ranks).mean().item(),
+            "median_rank": float(np.median(ranks.numpy())), "top1": (ranks == 1).double().mean().item(),
+            "agreement": (here.argmax(-1) == logits.argmax(-1)).double().mean().item()}
 
 
 def ablations(hooked, ids, layers, how):
     clean = hooked.run(ids)
     kept, base = {"heads": hooked.heads, "mixers": hooked.mixers, "mlps": hooked.mlps}, losses(clean, ids)
     count = hooked.model.config.num_attention_heads
-    replaced = {"mean": lambda x: x.mean((0, 1), keepdim=True).expand_as(x), "zero": torch.zeros_like,
-                "resample": lambda x: torch.roll(x, -1, 0)}[how]
+    replaced = REPLACED[how]
 
     def row(component, layer, head, logits):
         more = losses(logits, ids) - base
@@ -131,6 +168,35 @@ def ablations(hooked, ids, layers, how):
 
             rows.append(row(component, n, head, hooked.run(ids, **{RECORDED.get(component, "heads"): {n: edit}})))
     return rows
+
+
+def head_sets(hooked, ids, layers, how):
+    """Ablate three heads of two layers together, and each alone."""
+    clean = hooked.run(ids)
+    kept, base, count = hooked.heads, losses(clean, ids), hooked.model.config.num_attention_heads
+    replaced = REPLACED[how]
+
+    def row(heads):
+        def edit(layer):
+            def change(now):
+                whole, size = kept[layer], kept[layer].shape[-1] // count
+                out = now.clone()
+                for n, head in heads:
+                    part = slice(head * size, (head + 1) * size)
+                    if n == layer:
+                        out[..., part] = replaced(whole)[..., part]
+                return out
+            return change
+
+        logits = hooked.run(ids, heads={layer: edit(layer) for layer, _ in heads})
+        more = losses(logits, ids) - base
+        windows = more.mean(1).numpy()
+        return {"heads": ",".join(f"L{layer}H{head}" for layer, head in heads), "count": len(heads), "loss_increase": more.mean().item(),
+                "loss_increase_error": float(windows.std(ddof=1) / np.sqrt(len(windows))), "kl": divergence(clean, logits),
+                "top_token_changed": (logits.argmax(-1) != clean.argmax(-1)).double().mean().item()}
+
+    some = [(layers[0], 0), (layers[0], 1), (layers[1], 1)]
+    return [row(some), row(some[:1]), row(some[1:2]), row(some[2:])]
 
 
 def frozen(hooked, written):
@@ -345,7 +411,13 @@ def golden(folder, tokens, layers):
     out = {"model": folder, "tokens": tokens, "layers": ",".join(map(str, layers)), "loss": losses(logits, ids).mean().item()}
     if not hooked.is_hybrid:
         out["lens"] = lens(hooked, ids, logits)
+    if kind in ("gpt2", "llama", "gemma2"):
+        out["component_lens"] = component_lens(hooked, ids, logits)
+    if folder.endswith("forward/llama"):
+        out["tuned_lens"] = tuned_lens(hooked, ids, logits, ROOT / "tests/data/tuned_lens/llama")
     out["ablate"] = {how: ablations(hooked, ids, layers, how) for how in ("mean", "zero", "resample")}
+    if not hooked.is_hybrid:
+        out["head_sets"] = {how: head_sets(hooked, ids, layers, how) for how in REPLACED}
     if kind in ("gpt2", "llama"):
         out["attended_token_effect"] = raises(hooked, ids)
         rows, logit = attribution(hooked, ids)
@@ -371,7 +443,7 @@ def main() -> None:
     for name, make in made.items():
         if len(sys.argv) > 1 and name not in sys.argv[1:]:
             continue
-        text = json.dumps(make()).replace('{"layer"', '\n{"layer"').replace('{"component"', '\n{"component"')
+        text = json.dumps(make()).replace('{"layer"', '\n{"layer"').replace('{"component"', '\n{"component"').replace('{"heads"', '\n{"heads"')
         (GOLDEN / f"{name}.json").write_text(text + "\n")
         print(f"{name}: {len(text)} bytes")
 

@@ -24,7 +24,8 @@ import type { NumberList, NumberMatrix, ScaledSlice } from "./packed";
 """
 
 KINDS = ("spectrum", "mla", "weights", "similarity", "head_overlap", "circuits", "composition", "attention",
-         "induction", "experts", "routing", "directions", "lens", "lens_grid", "ablate", "plan", "plan_part", "diff")
+         "induction", "experts", "routing", "directions", "lens", "lens_grid", "ablate", "ablate_pairs",
+         "ablate_cumulative", "ablate_prompts", "ablate_patching", "ablate_path", "plan", "plan_part", "diff")
 
 # ReportFile (attnscope/page/report_file.cpp) packs rows: it omits fields that the page computes itself, and it
 # stores a random baseline shared by several rows once, with a scale per row.

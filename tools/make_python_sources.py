@@ -39,9 +39,11 @@ from attnscope._values import (
     Batch,
     Bins,
     Head,
+    Heads,
     Ids,
     Int,
     Layers,
+    Messages,
     Names,
     Path,
     Positions,
@@ -68,6 +70,7 @@ TYPES = {
     "roles": "Names",
     "layers": "Layers",
     "head": "Head",
+    "heads": "Heads",
     "receiver": "Head",
     "shares": "Shares",
     "ranks": "Ranks",
@@ -106,6 +109,8 @@ OTHER = {
     True: ("other", "AnyModel", "", "fine-tuned model; this model is the base"),
 }
 PAIR = "diff"  # the command that compares two models
+MESSAGES = ("messages", "Messages | None", "None", "input chat in memory: a list of messages, or a dict with "
+            "messages and tools, as for apply_chat_template of transformers; rendered by the chat template")
 TOKENIZER = ("tokenizer", "Any", "None", "for weights in memory: a fast tokenizer for the text")
 OF_OPENING = ("models", "layout", "remote")  # parameters given when the model was opened
 PROGRESS = ("progress", "bool | None", "None", "show a progress line (default: on a terminal and in "
@@ -166,6 +171,8 @@ def keywords_of(command, is_method):
         placed, named = with_live(LIVE[command["name"]], placed, named)
     if command["name"] == PAIR:
         placed.append(OTHER[is_method])
+    if "chat" in parameters:
+        named.append(MESSAGES)
     if "text" in parameters:
         named.append(TOKENIZER)
     placed.sort(key=lambda keyword: (keyword[2] != "", keyword[0] != "models"))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,9 @@ struct TokenIds : std::vector<std::int64_t> {
   /// For a pair of texts: the text of each token, 0 or 1, and −1 for special tokens. Empty for a
   /// single text. Only measures read it.
   std::vector<std::int64_t> texts = {};
+  /// For a chat: the role of the message that each token comes from, or "template"; an empty text
+  /// if unknown. Empty for other inputs. Only measures read it.
+  std::vector<std::string> roles = {};
 
   bool operator==(const TokenIds&) const = default;
 };

@@ -29,11 +29,12 @@ struct CheckpointTensor {
 
 /// Tensors in the memory of a program, instead of files.
 struct TensorsInMemory {
-  std::string name;                      // the name in messages
-  std::vector<NamedTensor> tensors;      // every element must lie in its bytes
-  std::shared_ptr<const void> owner;     // keeps the bytes alive
-  std::optional<std::string> config;     // the text of a config.json
-  std::optional<std::string> tokenizer;  // the text of a tokenizer.json
+  std::string name;                                  // the name in messages
+  std::vector<NamedTensor> tensors;                  // every element must lie in its bytes
+  std::shared_ptr<const void> owner;                 // keeps the bytes alive
+  std::optional<std::string> config;                 // the text of a config.json
+  std::optional<std::string> tokenizer;              // the text of a tokenizer.json
+  std::optional<std::string> tokenizer_config = {};  // the text of a tokenizer_config.json
 };
 
 /// Owns the mapped files; move-only. Views of its tensors are valid as long as it exists.
@@ -167,6 +168,7 @@ class Checkpoint {
   std::optional<std::string> config_;
   std::string settings_;
   std::function<std::string()> tokenizer_;
+  std::optional<std::string> tokenizer_config_;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory_;
   std::shared_ptr<const void> owner_;  // for tensors in the program's memory
 };

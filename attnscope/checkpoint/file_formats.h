@@ -38,6 +38,8 @@ struct FileContents {
   /// Creates the text of a tokenizer.json, if the file contains a tokenizer; otherwise null. Called
   /// only on demand, while the file is open. May throw the errors of readers.
   std::function<std::string()> tokenizer;
+  /// The text of a tokenizer_config.json for this tokenizer, if the file has its settings.
+  std::optional<std::string> tokenizer_config = {};
   std::vector<std::shared_ptr<const std::vector<std::byte>>> memory;  // unpacked bytes
   std::vector<std::string> notes;  // notes for the user, one line each
   /// The values that a training program saved next to the weights, as a JSON object; empty: none.

@@ -118,6 +118,7 @@ Checkpoint Checkpoint::in_memory(TensorsInMemory memory) {
   FileContents contents{.tensors = std::move(memory.tensors), .config = std::move(memory.config)};
   if (memory.tokenizer) {
     contents.tokenizer = [text = *std::move(memory.tokenizer)] { return text; };
+    contents.tokenizer_config = std::move(memory.tokenizer_config);
   }
   checkpoint.add_contents(MappedFile::in_memory(std::move(memory.name), bytes),
                           std::move(contents));
@@ -196,6 +197,7 @@ void Checkpoint::add_contents(MappedFile file, FileContents contents) {
   if (contents.config) config_ = std::move(contents.config);
   if (!contents.settings.empty()) settings_ = std::move(contents.settings);
   if (contents.tokenizer) tokenizer_ = std::move(contents.tokenizer);
+  if (contents.tokenizer_config) tokenizer_config_ = std::move(contents.tokenizer_config);
   memory_.insert(memory_.end(), contents.memory.begin(), contents.memory.end());
 }
 
@@ -207,10 +209,13 @@ void Checkpoint::use_own_texts() {
   if (!tokenizer_) return;
   folder_.bring_text("tokenizer.json", tokenizer_, place);
   // Those of the folder may belong to another tokenizer.
-  for (const char* name :
-       {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json"}) {
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json",
+                           "generation_config.json", "chat_template.jinja", "chat_template.json"}) {
     folder_.hide(name);
   }
+  if (!tokenizer_config_) return;
+  folder_.bring_text(
+      "tokenizer_config.json", [text = *tokenizer_config_] { return text; }, place);
 }
 
 void Checkpoint::open_distributed(const CheckpointFolder& folder) {

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kIndexEnding = ".index.json";
 constexpr const char* kConfig = "config.json";
 
-constexpr std::array<std::string_view, 18> kCompanions = {"config.json",
+constexpr std::array<std::string_view, 20> kCompanions = {"config.json",
                                                           "bert_config.json",
                                                           "params.json",
                                                           "model_config.yaml",
@@ -32,6 +32,8 @@ constexpr std::array<std::string_view, 18> kCompanions = {"config.json",
                                                           "tokenizer.json",
                                                           "tokenizer_config.json",
                                                           "special_tokens_map.json",
+                                                          "chat_template.jinja",
+                                                          "chat_template.json",
                                                           "vocab.json",
                                                           "merges.txt",
                                                           "vocab.txt",

@@ -59,7 +59,7 @@ int run_program_option(const Words& words) {
                   " (see attnscope --help)");
 }
 
-int dispatch(const Words& words, std::stop_token stop) {
+int dispatch(const Words& words, const OpenLive& open_live, std::stop_token stop) {
   if (words.empty()) {
     std::fputs(program_help().c_str(), stderr);
     return exit_code(ErrorKind::usage);
@@ -70,16 +70,16 @@ int dispatch(const Words& words, std::stop_token stop) {
   try {
     const auto arguments = parse_words(*command, std::span(words).subspan(1));
     if (!arguments) return print_text(command_help(*command));
-    run_command(*command, *arguments, kernels_of_environment(), std::move(stop));
+    run_command(*command, *arguments, kernels_of_environment(), open_live, std::move(stop));
     return 0;
   } catch (const Error& error) {
     return print_error(error_text(error.parts(), spelling(*command)), exit_code(error.kind()));
   }
 }
 
-int run(const Words& words, SignalWatch& signals) {
+int run(const Words& words, const OpenLive& open_live, SignalWatch& signals) {
   try {
-    return dispatch(words, signals.stop_token());
+    return dispatch(words, open_live, signals.stop_token());
   } catch (const Stopped&) {
     return signals.exit_code();
   } catch (const Error& error) {
@@ -95,10 +95,10 @@ int run(const Words& words, SignalWatch& signals) {
 
 }  // namespace
 
-int run_command_line(int argc, const char* const* argv) {
+int run_command_line(int argc, const char* const* argv, const OpenLive& open_live) {
   SignalWatch signals;
   install_bus_error_guard();
-  return run({argv + std::min(argc, 1), argv + argc}, signals);
+  return run({argv + std::min(argc, 1), argv + argc}, open_live, signals);
 }
 
 }  // namespace attnscope

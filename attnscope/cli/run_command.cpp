@@ -184,7 +184,7 @@ void print_rows(const Command& command, const Arguments& arguments, const Sessio
 }  // namespace
 
 void run_command(const Command& command, const Arguments& arguments, const Kernels& kernels,
-                 std::stop_token stop) {
+                 const OpenLive& open_live, std::stop_token stop) {
   Session session{.context = context_of(arguments),
                   .files = files_of(command.parameters, arguments),
                   .spell = flag_of,
@@ -206,6 +206,7 @@ void run_command(const Command& command, const Arguments& arguments, const Kerne
     };
   }
   session.hub = hub_of_environment(progress_mode(arguments), session.context.stop, session.on_note);
+  add_live_run(command, arguments, open_live, session);
   if (command.write != nullptr) return write_own(command, arguments, session);
   const bool array = command.array != nullptr && ending_of(arguments.text("out")) == ".npy";
   (array ? print_array : print_rows)(command, arguments, session);

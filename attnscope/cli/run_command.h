@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "attnscope/cli/live_run.h"
 #include "attnscope/cli/output_target.h"
 #include "attnscope/features/framework/command.h"
 #include "attnscope/rows/table/style.h"
@@ -14,7 +15,7 @@ namespace attnscope {
 /// Throws Error, and Stopped if a stop was requested. In both cases nothing was printed on stdout,
 /// except, with tables, the text that a model had generated.
 void run_command(const Command& command, const Arguments& arguments, const Kernels& kernels,
-                 std::stop_token stop);
+                 const OpenLive& open_live, std::stop_token stop);
 
 // The text that a model generates, shown while it is generated.
 

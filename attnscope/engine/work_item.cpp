@@ -74,6 +74,20 @@ void add_facts(const Record& record, std::string_view name, std::vector<std::int
   }
 }
 
+/// Reads what add_roles() wrote.
+void read_roles(const Record& record, Sequences& sequences) {
+  if (record.find("roles") == nullptr) return;
+  const Value::List& all = expect<Value::List>(record, "roles");
+  if (all.size() != sequences.size()) refuse_field("roles");
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    if (all[at].is_null()) continue;
+    for (const Value& role : expect<Value::List>(all[at], "roles")) {
+      sequences[at].roles.push_back(expect<std::string>(role, "roles"));
+    }
+    if (sequences[at].roles.size() != sequences[at].size()) refuse_field("roles");
+  }
+}
+
 SequenceBatch batch_of(const Record& record) {
   SequenceBatch batch{.first = expect<std::int64_t>(record, "first"),
                       .layers = expect_vector<std::int64_t>(record, "layers")};
@@ -83,6 +97,7 @@ SequenceBatch batch_of(const Record& record) {
   batch.tokens = sequences_of(record, "tokens");
   add_facts(record, "types", &TokenIds::types, batch.tokens);
   add_facts(record, "texts", &TokenIds::texts, batch.tokens);
+  read_roles(record, batch.tokens);
   if (media_inputs != nullptr) {
     if (batch.media_inputs.size() != batch.tokens.size()) refuse_field("signals");
   } else if (record.find("sources") != nullptr) {
@@ -122,12 +137,26 @@ void add_facts_of(const Sequences& sequences, std::vector<std::int64_t> TokenIds
   record.add(name, std::move(all));
 }
 
+/// Adds the message roles of tokens, if any sequence has them; those of the others are null.
+void add_roles(const Sequences& sequences, Record& record) {
+  const bool any = std::any_of(sequences.begin(), sequences.end(),
+                               [](const TokenIds& ids) { return !ids.roles.empty(); });
+  if (!any) return;
+  Value::List all;
+  for (const TokenIds& ids : sequences) {
+    Value::List roles(ids.roles.begin(), ids.roles.end());
+    all.push_back(roles.empty() ? Value() : Value(std::move(roles)));
+  }
+  record.add("roles", std::move(all));
+}
+
 Value batch_value(const std::optional<SequenceBatch>& batch) {
   if (!batch) return {};
   Record record = {{"first", batch->first}};
   if (!batch->tokens.empty()) record.add("tokens", sequences_value(batch->tokens));
   add_facts_of(batch->tokens, &TokenIds::types, "types", record);
   add_facts_of(batch->tokens, &TokenIds::texts, "texts", record);
+  add_roles(batch->tokens, record);
   if (!batch->media_inputs.empty()) {
     Array all{.shape = batch->media_inputs.front().shape};
     all.shape.insert(all.shape.begin(), std::ssize(batch->media_inputs));

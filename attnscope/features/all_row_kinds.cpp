@@ -38,7 +38,12 @@
   KIND(lens_prompts_rows)         \
   KIND(lens_label_rows)           \
   KIND(ablate_rows)               \
+  KIND(ablate_cumulative_rows)    \
+  KIND(ablate_pairs_rows)         \
+  KIND(ablate_heads_rows)         \
   KIND(ablate_induction_rows)     \
+  KIND(ablate_path_rows)          \
+  KIND(ablate_patching_rows)      \
   KIND(ablate_prompts_rows)       \
   KIND(ablate_label_rows)         \
   KIND(directions_rows)           \

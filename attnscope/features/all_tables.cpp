@@ -12,8 +12,13 @@ std::unique_ptr<RowSink> make_collected(const WriteOptions& options, std::ostrea
 
 /// The first entry that matches a report is its table.
 constexpr std::array kTables = {
+    TableOf{"ablate", "cumulative", make_collected<write_ablate_cumulative_table>},
+    TableOf{"ablate", "pairs", make_collected<write_ablate_sets_table>},
+    TableOf{"ablate", "heads", make_collected<write_ablate_sets_table>},
     TableOf{"ablate", "induction", make_collected<write_ablate_induction_table>},
     TableOf{"ablate", "label", make_collected<write_plain_table>},
+    TableOf{"ablate", "sender", make_collected<write_path_table>},
+    TableOf{"ablate", "patch_positions", make_collected<write_ablate_patching_table>},
     TableOf{"ablate", "prompts", make_collected<write_ablate_prompts_table>},
     TableOf{"ablate", "", make_collected<write_ablate_table>},
     TableOf{"attention", "heatmap", make_attention_map_table},

@@ -13,9 +13,18 @@ namespace attnscope {
 /// Tables of `ablate`: induction scores with earlier heads ablated.
 void write_ablate_induction_table(const Report& report, const WriteOptions& options,
                                   std::ostream& out);
+/// Effects of paths from heads to later heads (`ablate`).
+void write_path_table(const Report& report, const WriteOptions& options, std::ostream& out);
+/// Heat maps of activation patching at positions (`ablate`).
+void write_ablate_patching_table(const Report& report, const WriteOptions& options,
+                                 std::ostream& out);
 /// Tables of `ablate`: ablation effects on prompts and on the loss.
 void write_ablate_prompts_table(const Report& report, const WriteOptions& options,
                                 std::ostream& out);
+/// Tables of `ablate`: sets of heads.
+void write_ablate_sets_table(const Report& report, const WriteOptions& options, std::ostream& out);
+void write_ablate_cumulative_table(const Report& report, const WriteOptions& options,
+                                   std::ostream& out);
 void write_ablate_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_activation_table(const Report& report, const WriteOptions& options, std::ostream& out);
 void write_attention_table(const Report& report, const WriteOptions& options, std::ostream& out);

@@ -126,7 +126,9 @@ void LayerRun::add_cross_attention(std::int64_t layer, bool maps_only,
     copy_into(sized(context_, given.rows, given.cols), given);
   }
   if (maps_only) return;
-  if (observer_.on_cross_heads) observer_.on_cross_heads(layer, context_.view());
+  if (observer_.on_cross_heads && observer_.sees_parts_of(layer)) {
+    observer_.on_cross_heads(layer, context_.view());
+  }
   hooks_.show(HookPoint::cross_z, layer, context_.view());
   show_results(HookPoint::cross_result, layer, *weights.output, context_.view());
   if (hooks_.wants(HookPoint::cross_attn_out, layer) || result_change_.rows() > 0) {

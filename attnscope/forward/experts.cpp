@@ -65,6 +65,15 @@ void sort_by_weight(ChosenExperts& chosen) {
 
 }  // namespace
 
+ChosenExperts route(const ExpertWeights& weights, const ExpertSpec& spec,
+                    MatrixView<const float> logits, const Compute& compute) {
+  ChosenExperts chosen = choose_experts(spec, logits, weights.choice_bias, compute);
+  for (std::size_t at = 0; !weights.factors.empty() && at < chosen.weights.size(); ++at) {
+    chosen.weights[at] *= weights.factors[static_cast<std::size_t>(chosen.experts[at])];
+  }
+  return chosen;
+}
+
 void ExpertRun::show_chosen(std::int64_t layer, ChosenExperts& chosen) const {
   const bool shows_index = hooks_.wants(HookPoint::expert_index, layer);
   if (!shows_index && !hooks_.wants(HookPoint::expert_weight, layer) &&
@@ -105,10 +114,7 @@ void ExpertRun::run(std::int64_t layer, const ExpertWeights& weights,
   const MatrixView<float> logits = sized(logits_, input.rows, experts);
   apply(*weights.router, norm_stream(weights.router_norm), {}, logits, compute_);
   hooks_.show(HookPoint::router_logits, layer, logits);
-  ChosenExperts chosen = choose_experts(spec, logits, weights.choice_bias, compute_);
-  for (std::size_t at = 0; !weights.factors.empty() && at < chosen.weights.size(); ++at) {
-    chosen.weights[at] *= weights.factors[static_cast<std::size_t>(chosen.experts[at])];
-  }
+  ChosenExperts chosen = route(weights, spec, logits, compute_);
   if (observer_.on_routing) {
     observer_.on_routing({.layer = layer,
                           .chosen = chosen.chosen,

@@ -13,6 +13,10 @@ namespace attnscope {
 
 struct ChosenExperts;
 
+/// Chooses the experts of each row from the router's logits (rows, E), with their factors.
+ChosenExperts route(const ExpertWeights& weights, const ExpertSpec& spec,
+                    MatrixView<const float> logits, const Compute& compute);
+
 /// Computes the outputs of a layer's experts.
 class ExpertRun {
  public:

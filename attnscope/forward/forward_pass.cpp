@@ -10,6 +10,7 @@
 #include "attnscope/forward/audio_embedding.h"
 #include "attnscope/forward/hooks.h"
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/layers_elsewhere.h"
 #include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/forward/mla.h"
 #include "attnscope/forward/patch_embedding.h"
@@ -228,7 +229,10 @@ Matrix<float> ForwardPass::run(std::span<const TokenIds> sequences, const Forwar
   for (std::size_t at = 0; at < sequences.size(); ++at) {
     check(sequences[at], rows.first_position(at));
   }
-  Matrix<float> states = embed(model_.spec(), weights_, sequences, rows, compute);
+  Matrix<float> states;
+  if (layers_elsewhere(model_) == nullptr) {
+    states = embed(model_.spec(), weights_, sequences, rows, compute);
+  }
   return run_layers(std::move(states), {}, sequences, rows, observer, compute, caches,
                     encoder_output);
 }
@@ -265,9 +269,10 @@ PatchGrid ForwardPass::grid_of(const MediaInput& image) const {
 
 Matrix<float> ForwardPass::run_from(const PassStart& start, std::span<const TokenIds> sequences,
                                     const ForwardObserver& observer, const Compute& compute,
-                                    const EncoderOutput* encoder_output) const {
-  const SequenceRows rows = rows_of(sequences, {});
-  return run_layers(copied(start.stream), start, sequences, rows, observer, compute, {},
+                                    const EncoderOutput* encoder_output,
+                                    std::span<KeyValueCache> caches) const {
+  const SequenceRows rows = rows_of(sequences, caches);
+  return run_layers(copied(start.stream), start, sequences, rows, observer, compute, caches,
                     encoder_output);
 }
 
@@ -286,12 +291,20 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
   for (std::size_t at = 0; encoder_output != nullptr && at < caches.size(); ++at) {
     caches[at].set_encoder_length(encoder_output->lengths[at]);
   }
+  const std::int64_t layers = model_.spec().dimensions.layers;
+  const HookCalls hooks{.hooks = observer.hooks, .rows = &rows};
+  const LayersElsewhere* elsewhere = layers_elsewhere(model_);
+  if (elsewhere != nullptr && start.attends && start.layer < layers) {
+    states =
+        elsewhere->run({*this, start, sequences, rows, observer, encoder_output, caches, compute});
+    if (observer.end_after_layer || observer.end_after_maps_of) return {};
+    check_states(weights_, states.view(), "the last layer");
+    return end_pass(std::move(states), sequences, observer, compute, caches, hooks);
+  }
   check_states(weights_, states.view(),
                start.layer == 0 ? "the embedding" : "the given residual stream");
   LayerRun run(model_.spec(), weights_, sequences, rows, states, observer, compute, caches,
                encoder_output);
-  const std::int64_t layers = model_.spec().dimensions.layers;
-  const HookCalls hooks{.hooks = observer.hooks, .rows = &rows};
   // With several streams, a layer reads the prediction of the active one.
   const bool predicts = model_.spec().stream.altup.has_value();
   const auto enter = [&](std::int64_t layer) {
@@ -305,7 +318,7 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
   } else {
     show(observer.on_hidden_states, start.layer);
   }
-  show(observer.on_stream, start.layer);
+  if (observer.sees_stream(start.layer)) observer.on_stream(start.layer, states.view());
   for (std::int64_t layer = start.layer; layer < layers; ++layer) {
     const bool ends = layer == observer.end_after_maps_of;
     compute.check_stop();
@@ -313,10 +326,19 @@ Matrix<float> ForwardPass::run_layers(Matrix<float> states, const PassStart& sta
                   layer == start.layer ? start : PassStart());
     if (ends) return {};
     if (layer + 1 < layers) enter(layer + 1);
-    show(observer.on_stream, layer + 1);
+    if (observer.sees_stream(layer + 1)) observer.on_stream(layer + 1, states.view());
     if (layer == observer.end_after_layer) return {};
   }
+  return end_pass(std::move(states), sequences, observer, compute, caches, hooks);
+}
 
+Matrix<float> ForwardPass::end_pass(Matrix<float> states, std::span<const TokenIds> sequences,
+                                    const ForwardObserver& observer, const Compute& compute,
+                                    std::span<KeyValueCache> caches, const HookCalls& hooks) const {
+  const std::int64_t layers = model_.spec().dimensions.layers;
+  const auto show = [&](const auto& seen, std::int64_t index) {
+    if (seen) seen(index, states.view());
+  };
   const bool normed = model_.spec().stream.shows_last_normed;
   if (!normed) show(observer.on_hidden_states, layers);
   states = finish(std::move(states), compute, hooks);

@@ -116,6 +116,8 @@ struct ForwardObserver {
   /// the MLA down-projections. `up`: also the input of W_gate. Others: `output`, `down`. Not called
   /// for matrices of experts.
   std::function<void(std::int64_t layer, Role role, MatrixView<const float> input)> on_inputs = {};
+  /// Matrices whose inputs are requested; empty: all.
+  std::function<bool(std::int64_t layer, Role role)> wants_inputs = {};
   /// Called for MoE layers.
   std::function<void(const LayerRouting&)> on_routing = {};
   /// Called for layers with MLA.
@@ -123,12 +125,11 @@ struct ForwardObserver {
   /// Residual stream before each layer, (rows, D). Index L: after the last layer, before the final
   /// norm. With AltUp: the prediction of the active stream, and the mean of all streams at index L.
   std::function<void(std::int64_t index, MatrixView<const float> stream)> on_stream = {};
+  /// Indices whose streams are requested; empty: all.
+  std::function<bool(std::int64_t index)> wants_stream = {};
   /// Residual stream between a layer's attention and its MLP. Not called for layers with parallel
   /// attention and MLP.
   std::function<void(std::int64_t layer, MatrixView<const float> stream)> on_middle = {};
-  /// Queries, keys and values of a layer, before norms and rotation: (rows, H d + G d + G d_v). May
-  /// be modified.
-  std::function<void(std::int64_t layer, MatrixView<float> projections)> on_projections = {};
   /// Values of a layer as weighted by its attention maps: (rows, G d_v).
   std::function<void(std::int64_t layer, MatrixView<const float> values)> on_values = {};
   /// Input of a layer's output projection, head by head: (rows, H d_v). May be modified; later
@@ -143,12 +144,24 @@ struct ForwardObserver {
   /// (rows, D). May be modified. With this callback, the output is rounded to float32 before it is
   /// added.
   std::function<void(std::int64_t layer, MatrixView<float> output)> on_mixer = {};
+  /// Layers whose heads, MLP and mixer are requested; empty: all.
+  std::function<bool(std::int64_t layer)> wants_parts = {};
   /// Ends the pass after this layer, or after its attention maps, if the rest is not needed.
   std::optional<std::int64_t> end_after_layer = {};
   std::optional<std::int64_t> end_after_maps_of = {};
   bool ends_across = false;  // ends after the maps of its cross-attention
   /// Named activations, which may be read or changed. Null: none.
   ForwardHooks* hooks = nullptr;
+
+  /// Whether the callback of streams, maps, inputs or components is called.
+  bool sees_stream(std::int64_t index) const {
+    return on_stream && (!wants_stream || wants_stream(index));
+  }
+  bool sees_maps(std::int64_t layer) const { return on_maps && (!wants_maps || wants_maps(layer)); }
+  bool sees_input(std::int64_t layer, Role role) const {
+    return on_inputs && (!wants_inputs || wants_inputs(layer, role));
+  }
+  bool sees_parts_of(std::int64_t layer) const { return !wants_parts || wants_parts(layer); }
 };
 
 /// Start of a pass that continues an earlier one.
@@ -238,10 +251,12 @@ class ForwardPass {
                              const Compute& compute) const;
 
   /// Runs the sequences from `start` on, whose rows belong to them. Requires may_start_between().
-  /// Without modifications, results equal a whole pass bit for bit. `encoder_output`: as for run().
+  /// Without modifications, results equal a whole pass bit for bit. `encoder_output` and `caches`:
+  /// as for run(). Caches are changed only from the start layer on.
   Matrix<float> run_from(const PassStart& start, std::span<const TokenIds> sequences,
                          const ForwardObserver& observer, const Compute& compute,
-                         const EncoderOutput* encoder_output = nullptr) const;
+                         const EncoderOutput* encoder_output = nullptr,
+                         std::span<KeyValueCache> caches = {}) const;
   /// Returns whether a layer's only input is the residual stream. `remembers`: allows the encoder
   /// output as a second input.
   bool may_start_between(bool remembers = false) const;
@@ -285,6 +300,11 @@ class ForwardPass {
                            const ForwardObserver& observer, const Compute& compute,
                            std::span<KeyValueCache> caches,
                            const EncoderOutput* encoder_output) const;
+
+  /// Takes the residual stream after the last layer, and returns the result of run().
+  Matrix<float> end_pass(Matrix<float> states, std::span<const TokenIds> sequences,
+                         const ForwardObserver& observer, const Compute& compute,
+                         std::span<KeyValueCache> caches, const HookCalls& hooks) const;
 
   Matrix<float> finish(Matrix<float> stream, const Compute& compute, const HookCalls& hooks) const;
   /// Applies the projection between encoder and decoder, if there is one.

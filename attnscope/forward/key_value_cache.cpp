@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "attnscope/base/checked_arithmetic.h"
+#include "attnscope/forward/matrix_buffers.h"
 
 namespace attnscope {
 
@@ -87,6 +88,18 @@ std::span<float> KeyValueCache::next_state(std::int64_t layer) {
 void KeyValueCache::keep(std::int64_t count) {
   if (!states_.empty() && count < std::ssize(tokens_)) count = 0;
   tokens_.resize(static_cast<std::size_t>(count));
+}
+
+void KeyValueCache::copy_from(const KeyValueCache& other, std::int64_t first_layer) {
+  tokens_ = other.tokens_;
+  for (auto layer = static_cast<std::size_t>(first_layer); layer < layers_.size(); ++layer) {
+    for (std::size_t head = 0; head < layers_[layer].size(); ++head) {
+      layers_[layer][head].copy_from(other.layers_[layer][head]);
+    }
+    if (indexer_keys_[layer].rows() > 0) {
+      copy_into(indexer_keys_[layer].view(), other.indexer_keys_[layer].view());
+    }
+  }
 }
 
 void KeyValueCache::add(const TokenIds& tokens) {

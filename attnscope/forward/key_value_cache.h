@@ -32,6 +32,10 @@ class KeyValueCache {
   /// with states then forgets all tokens.
   void keep(std::int64_t count);
 
+  /// Takes the tokens of `other`, with their keys and values in the layers from `first_layer` on.
+  /// Requires a cache of the same model with the same room, and a model without mixers.
+  void copy_from(const KeyValueCache& other, std::int64_t first_layer);
+
   // For ForwardPass:
   /// Sets the number of encoder tokens for a decoder's cross-attention.
   void set_encoder_length(std::int64_t encoder_length) { encoder_length_ = encoder_length; }

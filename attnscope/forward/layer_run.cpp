@@ -162,7 +162,7 @@ void LayerRun::mlp(std::int64_t layer, MatrixView<const float> input, MatrixView
 }
 
 void LayerRun::show_input(std::int64_t layer, Role role, MatrixView<const float> input) const {
-  if (observer_.on_inputs) observer_.on_inputs(layer, role, input);
+  if (observer_.sees_input(layer, role)) observer_.on_inputs(layer, role, input);
 }
 
 void LayerRun::add_to_stream(const Matrix<float>& change, double factor) {
@@ -208,7 +208,6 @@ void LayerRun::run_attention(std::int64_t layer, MatrixView<const float> input) 
     apply(*weights.qkv, input, {}, qkv, compute_);
     if (weights.block) add_adapters(*weights.block, input, qkv);
   }
-  if (observer_.on_projections) observer_.on_projections(layer, qkv);
   if (hooks_.hooks != nullptr) show_projections(layer);
   spec_.layers[static_cast<std::size_t>(layer)].attention.windows ? attend_windows(layer, input)
                                                                   : attend_all(layer, input);
@@ -233,7 +232,7 @@ void LayerRun::add_mlp(std::int64_t layer, MatrixView<const float> input) {
   }
   const MatrixView<float> change = sized(change_, states_.rows(), states_.cols());
   mlp(layer, input, change, /*add=*/false);
-  if (observer_.on_mlp) observer_.on_mlp(layer, change);
+  if (observer_.on_mlp && observer_.sees_parts_of(layer)) observer_.on_mlp(layer, change);
   if (weights.mlp_output) apply_norm(*weights.mlp_output, change, change, compute_);
   scale_columns(change, weights.mlp_factors);
   scale_stream(spec.mlp_stream_factor);
@@ -292,8 +291,9 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
   }
   if (maps_only && !ends_across) return;
   if (mixes && !weights.block) mix_tokens(layer, input);
+  const bool sees_parts = observer_.sees_parts_of(layer);
   if (attends) {
-    if (observer_.on_heads) observer_.on_heads(layer, context_.view());
+    if (observer_.on_heads && sees_parts) observer_.on_heads(layer, context_.view());
     const OptionalNorm& norm = weights.attention_heads;
     if (norm) apply_norm(*norm, context_.view(), context_.view(), compute_);
     show_input(layer, Role::output, context_.view());
@@ -311,7 +311,7 @@ void LayerRun::run_layer(std::int64_t layer, bool maps_only, bool ends_across,
         own_norm ? norm_into(weights.mlp_input, change_) : input;
     of_mlp = Matrix<float>(stream.rows, stream.cols);
     mlp(layer, mlp_input, of_mlp.view(), /*add=*/false);
-    if (observer_.on_mlp) observer_.on_mlp(layer, of_mlp.view());
+    if (observer_.on_mlp && sees_parts) observer_.on_mlp(layer, of_mlp.view());
   }
 
   scale_stream(spec.attention_stream_factor);

@@ -9,12 +9,25 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/layers_elsewhere.h"
 #include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/numerics/inference/activations.h"
 #include "attnscope/numerics/inference/softmax.h"
 #include "attnscope/numerics/vector_loops.h"
 
 namespace attnscope {
+namespace {
+
+void add_bias(std::span<const float> bias, MatrixView<float> out) {
+  if (bias.empty()) return;
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    for (std::int64_t col = 0; col < out.cols; ++col) {
+      out(row, col) += bias[static_cast<std::size_t>(col)];
+    }
+  }
+}
+
+}  // namespace
 
 Matrix<float> ForwardPass::logits(MatrixView<const float> states, const Compute& compute) const {
   Matrix<float> out(states.rows, logits_width());
@@ -41,7 +54,12 @@ void ForwardPass::logits_into(MatrixView<const float> states, MatrixView<float> 
     apply_norm(*head.norm, states, transformed.view(), compute);
     states = transformed.view();
   }
-  apply(*head.vocabulary, states, {}, out, compute);
+  const LayersElsewhere* elsewhere = layers_elsewhere(model_);
+  if (elsewhere != nullptr && elsewhere->multiply_by_vocabulary(model_, states, out)) {
+    add_bias(head.vocabulary->bias, out);
+  } else {
+    apply(*head.vocabulary, states, {}, out, compute);
+  }
   if (model_.spec().head.factor != 1) {
     const auto factor = static_cast<float>(model_.spec().head.factor);
     for (std::int64_t row = 0; row < out.rows; ++row) {

@@ -29,7 +29,7 @@ void LayerRun::add_mixer(std::int64_t layer, double branch_factor) {
   }
   const MatrixView<float> change = sized(change_, stream.rows, stream.cols);
   apply(*mixer.output, mixer_context_.view(), {}, change, compute_);
-  if (observer_.on_mixer) observer_.on_mixer(layer, change);
+  if (observer_.on_mixer && observer_.sees_parts_of(layer)) observer_.on_mixer(layer, change);
   add_change(HookPoint::mixer_out, layer, factor);
 }
 
@@ -66,7 +66,7 @@ MatrixView<const float> LayerRun::mixer_input(std::int64_t layer) {
   apply_norm(*weights.mlp_input, out, out, compute_);
   const MatrixView<float> of_mlp = sized(change_, stream.rows, stream.cols);
   mlp(layer, out, of_mlp, /*add=*/false);
-  if (observer_.on_mlp) observer_.on_mlp(layer, of_mlp);
+  if (observer_.on_mlp && observer_.sees_parts_of(layer)) observer_.on_mlp(layer, of_mlp);
   apply(*block.projection, of_mlp, {.add = stream}, out, compute_);
   apply_norm(block.mixer_norm, out, out, compute_);
   return out;

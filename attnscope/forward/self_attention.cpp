@@ -271,7 +271,7 @@ void LayerRun::attend_all(std::int64_t layer, MatrixView<const float> input) {
 
   const bool in_steps =
       hooks_.wants(HookPoint::attn_scores, layer) || hooks_.changes(HookPoint::pattern, layer);
-  const bool observed = observer_.on_maps && (!observer_.wants_maps || observer_.wants_maps(layer));
+  const bool observed = observer_.sees_maps(layer);
   const bool with_maps = observed || in_steps || hooks_.wants(HookPoint::pattern, layer);
   const bool finished = finish_in_steps(layer, Role::query, tables);
   const std::int64_t source = spec_.sharing_of(layer).from.value_or(layer);  // owner of the keys

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
 #include "attnscope/forward/scored_positions.h"
 #include "attnscope/interventions/layer_components.h"
+#include "attnscope/interventions/prediction_changes.h"
 
 namespace attnscope {
 
@@ -18,8 +20,26 @@ enum class Replacement {
   resample,  // output at the same position of the next text; all texts have one length
 };
 
-/// Returns the mean of each column over the rows, summed in float64.
+/// Means of columns over rows that are added in blocks, summed in float64.
+class ColumnMeans {
+ public:
+  void add(MatrixView<const float> rows);
+  std::vector<float> means() const;
+
+ private:
+  std::vector<double> sums_;
+  std::int64_t rows_ = 0;
+};
+
+/// Returns the mean of each column over the rows.
 std::vector<float> column_means(const Matrix<float>& rows);
+
+/// Writes the values that replace outputs. `means`: of the columns of `out`, for mean ablation.
+/// `outputs`: the same columns on all texts, of which rows `first_row`, … are written, for resample
+/// ablation. After the last row, the first one follows.
+void write_replacement(Replacement how, std::span<const float> means,
+                       MatrixView<const float> outputs, std::int64_t first_row,
+                       MatrixView<float> out);
 
 class Replacements {
  public:
@@ -49,9 +69,7 @@ struct AblationRequest {
 /// positions are those of the predicted tokens, whichever stack the component belongs to.
 struct AblationEffect {
   PartOfLayer part;
-  std::vector<double> loss;     // negative log-likelihood of the text's token, nats
-  std::vector<double> kl;       // KL(unmodified model ‖ ablated model), nats
-  std::vector<double> changed;  // positions at which the top-1 token changes
+  PredictionChange predictions;
   /// Direct effect of the component on the logit of the text's token, relative to the mean over the
   /// vocabulary. Empty if logits are not a sum of component outputs, and for components of an
   /// encoder.

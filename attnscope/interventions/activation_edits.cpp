@@ -10,13 +10,6 @@
 namespace attnscope {
 namespace {
 
-[[noreturn]] void refuse_edit(const ActivationEdit& edit, std::string problem,
-                              std::string hint = "") {
-  throw Error(ErrorKind::usage, {.parameter = "edits",
-                                 .problem = edit.where + ": " + std::move(problem),
-                                 .hint = std::move(hint)});
-}
-
 std::string shape_text(const Shape& shape) {
   std::vector<std::string> sizes;
   for (const std::int64_t size : shape) sizes.push_back(std::to_string(size));
@@ -89,8 +82,7 @@ EditedRows rows_of(const ActivationEdit& edit, std::int64_t first, std::int64_t 
     }
     return out;
   }
-  const Positions selected =
-      edit.positions.empty() ? all_of(prompt) : positions_of(edit.positions, prompt);
+  const Positions selected = edited_positions(edit, prompt);
   out.positions = std::ssize(selected);
   for (std::size_t place = 0; place < selected.size(); ++place) {
     const std::int64_t row = selected[place] - first;
@@ -169,6 +161,26 @@ void check_value(const ActivationEdit& edit, const HookShape& shape) {
 }
 
 }  // namespace
+
+void refuse_edit(const ActivationEdit& edit, std::string problem, std::string hint) {
+  throw Error(ErrorKind::usage, {.parameter = "edits",
+                                 .problem = edit.where + ": " + std::move(problem),
+                                 .hint = std::move(hint)});
+}
+
+Positions edited_positions(const ActivationEdit& edit, std::int64_t tokens) {
+  if (edit.positions.empty()) return all_of(tokens);
+  Positions selected;
+  std::vector<bool> known(static_cast<std::size_t>(tokens), false);
+  for (const PositionRange& range : edit.positions) {
+    for (const std::int64_t position : positions_of({range}, tokens)) {
+      const auto at = static_cast<std::size_t>(position);
+      if (!known[at]) selected.push_back(position);
+      known[at] = true;
+    }
+  }
+  return selected;
+}
 
 void check_edits(const ForwardPass& pass, const std::vector<ActivationEdit>& edits) {
   const std::int64_t layers = pass.model().dimensions().layers;
@@ -285,6 +297,7 @@ void EditHooks::edit_maps(const ActivationEdit& edit, const HookedValues& values
         edit.value.shape.size() >= 2 && edit.value.shape[edit.value.shape.size() - 2] != 1;
     check_text(edit, prompt, prompt_.has_value());
     const EditedRows rows = rows_of(edit, first, tokens, prompt, per_query);
+    if (rows.rows.empty()) continue;  // generated tokens, whose maps have more keys
     for (std::size_t head = 0; head < chosen.size(); ++head) {
       const MatrixView<float>& map = values.maps[sequence * static_cast<std::size_t>(heads) +
                                                  static_cast<std::size_t>(chosen[head])];

@@ -28,7 +28,7 @@ struct EditValue {
 struct ActivationEdit {
   HookPoint point = HookPoint::resid_post;
   std::vector<std::int64_t> layers;  // ascending; empty: all that have the activation
-  std::vector<std::int64_t> heads;   // empty: all
+  std::vector<std::int64_t> heads;   // in the order of the value; empty: all
   bool one_head = false;             // `heads` is one number, not a list
   /// Positions in the prompt; for maps, of queries. Empty: all, and every generated token.
   std::vector<PositionRange> positions;
@@ -38,6 +38,13 @@ struct ActivationEdit {
   EditValue value;
   std::string where;  // names the edit in errors: "edit 0 ('z')"
 };
+
+/// The positions of a prompt that an edit selects, each once, in the order given.
+Positions edited_positions(const ActivationEdit& edit, std::int64_t tokens);
+
+/// Throws Error(usage) with the parameter `edits`, whose problem begins with the edit's `where`.
+[[noreturn]] void refuse_edit(const ActivationEdit& edit, std::string problem,
+                              std::string hint = "");
 
 /// Throws Error(usage) with the parameter `edits` if the model has no such activation, layer or
 /// head, if the value does not fit, or if the activation cannot be edited.

@@ -10,6 +10,7 @@
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/interventions/ablation.h"
+#include "attnscope/interventions/patched_parts.h"
 
 namespace attnscope {
 namespace {
@@ -46,6 +47,40 @@ double relative_change(const Matrix<float>& a, const Matrix<float>& b) {
   return all == 0 ? 0 : std::sqrt(moved / all);
 }
 
+/// Also shows the attention maps of one layer.
+class MapHooks : public ActivationHooks {
+ public:
+  MapHooks(std::int64_t layer, Wants wants, Visit visit,
+           std::function<void(const HookedValues&)> show)
+      : ActivationHooks(std::move(wants), std::move(visit)),
+        layer_(layer),
+        show_(std::move(show)) {}
+
+  bool wants(HookPoint point, std::int64_t layer) const override {
+    return point == HookPoint::pattern ? layer == layer_ : ActivationHooks::wants(point, layer);
+  }
+  bool changes(HookPoint point, std::int64_t layer) const override {
+    return point != HookPoint::pattern && wants(point, layer);
+  }
+  void visit(const HookedValues& values) override {
+    if (values.point == HookPoint::pattern) {
+      show_(values);
+    } else {
+      ActivationHooks::visit(values);
+    }
+  }
+
+ private:
+  std::int64_t layer_;
+  std::function<void(const HookedValues&)> show_;
+};
+
+PatchedPart input_of_head(const HeadShape& shape, std::int64_t head, Role role) {
+  if (role == Role::query) return {.kind = PatchedKind::q, .head = head};
+  const PatchedKind kind = role == Role::key ? PatchedKind::k : PatchedKind::v;
+  return {.kind = kind, .head = shape.kv_head(head)};
+}
+
 class InductionRun {
  public:
   InductionRun(const ForwardPass& pass, const RepeatedText& text, const Compute& compute)
@@ -79,17 +114,18 @@ class InductionRun {
     keep(0, layer);
     PathsInto out;
     const MatrixView<const float> clean = std::as_const(stream_).view();
-    const LaterHead as_it_is = later_head(layer, head, clean, nullptr, Role::query);
+    const LaterHead as_it_is = later_head(layer, head, clean, nullptr, {});
     out.induction = as_it_is.induction;
     for (std::int64_t earlier = 0; earlier < layer; ++earlier) {
       if (!attends(earlier)) continue;
       const std::int64_t count = pass_.model().spec().dimensions_of(earlier).heads.heads;
       for (std::int64_t from = 0; from < count; ++from) {
         const Matrix<float> without = stream_without(earlier, from);
-        Matrix<float> changed;  // changed queries, keys and values of the layer
-        project(layer, std::as_const(without).view(), changed);
+        const LayerActivations changed =
+            project(layer, head, inputs, std::as_const(without).view());
         for (const Role role : inputs) {
-          const LaterHead found = later_head(layer, head, clean, &changed, role);
+          const PatchedColumns columns = input_columns(layer, head, role);
+          const LaterHead found = later_head(layer, head, clean, &changed, columns);
           out.effects.push_back({.layer = earlier,
                                  .head = from,
                                  .into = role,
@@ -202,14 +238,29 @@ class InductionRun {
     return out;
   }
 
-  /// Computes the queries, keys and values of the layer for a residual stream.
-  void project(std::int64_t layer, MatrixView<const float> stream, Matrix<float>& out) const {
+  PatchedColumns input_columns(std::int64_t layer, std::int64_t head, Role role) const {
+    const HeadShape& shape = pass_.model().spec().dimensions_of(layer).heads;
+    return columns_of(pass_, layer, input_of_head(shape, head, role));
+  }
+
+  /// Computes inputs of the head for a residual stream.
+  LayerActivations project(std::int64_t layer, std::int64_t head, std::span<const Role> inputs,
+                           MatrixView<const float> stream) const {
+    LayerActivations out{.layer = layer};
+    ActivationHooks hooks(
+        [&](ActivationMatrix matrix, std::int64_t of) {
+          return of == layer && std::ranges::any_of(inputs, [&](Role role) {
+                   return input_columns(layer, head, role).matrix == matrix;
+                 });
+        },
+        [&](ActivationMatrix matrix, std::int64_t, MatrixView<float> rows) {
+          out.*matrix = copied(rows);
+        });
     ForwardObserver observer;
-    observer.on_projections = [&](std::int64_t of, MatrixView<float> projections) {
-      if (of == layer) out = copied(projections);
-    };
+    observer.hooks = &hooks;
     observer.end_after_maps_of = layer;
     pass_.run_from({.layer = layer, .stream = stream}, text_.sequences, observer, compute_);
+    return out;
   }
 
   struct LaterHead {
@@ -217,31 +268,30 @@ class InductionRun {
     Matrix<float> given;  // (rows, d_v), input of the output projection
   };
 
-  /// Returns the first column and the number of columns of a head's queries, keys or values among
-  /// the layer's projections.
-  static std::pair<std::int64_t, std::int64_t> columns_of(const HeadShape& shape, std::int64_t head,
-                                                          Role role) {
-    if (role == Role::query) return {head * shape.head_dim, shape.head_dim};
-    const std::int64_t group = shape.kv_head(head), queries = shape.total_dim(Role::query);
-    if (role == Role::key) return {queries + group * shape.head_dim, shape.head_dim};
-    return {queries + shape.total_dim(Role::key) + group * shape.value_dim, shape.value_dim};
-  }
-
-  /// Runs the head with its queries, keys or values taken from `changed`. Null: unmodified.
+  /// Runs the head with these columns taken from `changed`. Null: unmodified.
   LaterHead later_head(std::int64_t layer, std::int64_t head, MatrixView<const float> stream,
-                       const Matrix<float>* changed, Role role) const {
+                       const LayerActivations* changed, const PatchedColumns& columns) const {
     const HeadShape& shape = pass_.model().spec().dimensions_of(layer).heads;
-    const auto columns = columns_of(shape, head, role);
     LaterHead found;
+    MapHooks hooks(
+        layer,
+        [&](ActivationMatrix matrix, std::int64_t of) {
+          return of == layer && changed != nullptr && matrix == columns.matrix;
+        },
+        [&](ActivationMatrix matrix, std::int64_t, MatrixView<float> rows) {
+          copy_into(rows.col_block(columns.first, columns.count),
+                    (changed->*matrix).view().col_block(columns.first, columns.count));
+        },
+        [&](const HookedValues& values) {
+          for (std::int64_t sequence = 0; sequence < sequences_; ++sequence) {
+            const auto at = static_cast<std::size_t>(sequence * shape.heads + head);
+            found.induction += induction_of(values.maps[at], text_.block);
+          }
+          found.induction /= static_cast<double>(sequences_);
+        });
     ForwardObserver observer;
-    observer.on_projections = [&](std::int64_t of, MatrixView<float> projections) {
-      if (of != layer || changed == nullptr) return;
-      copy_into(projections.col_block(columns.first, columns.second),
-                changed->view().col_block(columns.first, columns.second));
-    };
-    observer.on_maps = [&](const LayerMaps& maps) {
-      found.induction = mean_induction(maps, head, sequences_, text_.block);
-    };
+    observer.hooks = &hooks;
+    observer.wants_parts = [layer](std::int64_t of) { return of == layer; };
     observer.on_heads = [&](std::int64_t, MatrixView<float> heads) {
       found.given = copied(heads.col_block(head * shape.value_dim, shape.value_dim));
     };

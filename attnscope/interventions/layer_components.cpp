@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "attnscope/forward/layers_elsewhere.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/matrix_buffers.h"
 
 namespace attnscope {
 namespace {
-
-/// Rows per run. With fewer rows, products read the weights too often.
-constexpr std::int64_t kRowsAtOnce = 512;
 
 /// Returns the layer's outputs on the chunk. No data if the layer does not have them.
 MatrixView<const float> rows_of(const Matrix<float>& all, const TextChunk& chunk) {
@@ -56,13 +54,13 @@ bool is_whole_output(const PartOfLayer& part) {
   return part.part == LayerPart::mixer || part.part == LayerPart::mlp;
 }
 
+}  // namespace
+
 HeadShape heads_of(const ForwardPass& pass, const LayerInStack& layer_in_stack) {
   if (layer_in_stack.of == LayerInStack::Of::cross)
     return weights_of(pass, layer_in_stack).cross->heads;
   return layers_of(pass, layer_in_stack).model().spec().dimensions_of(layer_in_stack.layer).heads;
 }
-
-}  // namespace
 
 std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerInStack& layer_in_stack,
                                         const AskedParts& asked) {
@@ -96,7 +94,7 @@ LayerParts::LayerParts(const ForwardPass& pass, const LayerInStack& layer_in_sta
 }
 
 void LayerParts::cut(std::span<const TokenIds> texts, std::span<const TokenIds> sources) {
-  const std::int64_t most = std::min(kRowsAtOnce, rows_of_logits(pass_));
+  const std::int64_t most = std::min(rows_at_once(pass_.model()), rows_of_logits(pass_));
   TextChunk chunk;
   std::int64_t of_sources = 0;
   const auto end = [&] {
@@ -110,7 +108,7 @@ void LayerParts::cut(std::span<const TokenIds> texts, std::span<const TokenIds> 
   for (std::size_t at = 0; at < texts.size(); ++at) {
     const std::int64_t own = std::ssize(texts[at]);
     const std::int64_t source = sources.empty() ? 0 : std::ssize(sources[at]);
-    const bool full = chunk.rows + own > most || of_sources + source > kRowsAtOnce;
+    const bool full = chunk.rows + own > most || of_sources + source > rows_at_once(pass_.model());
     if (chunk.rows > 0 && full) end();
     chunk.texts.push_back(texts[at]);
     chunk.rows += own;
@@ -133,23 +131,17 @@ void LayerParts::keep(TextChunk& chunk) {
   };
   const bool encodes = is_of(LayerInStack::Of::encoder), across = is_of(LayerInStack::Of::cross);
   ForwardObserver observer;
-  observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
-    if (index == place_.layer) put(stream_, stream);
-  };
-  observer.on_heads = [&](std::int64_t layer, MatrixView<float> heads) {
-    if (layer == place_.layer) put(across ? own_heads_ : heads_, heads);
+  observer.wants_stream =
+      observer.wants_parts = [this](std::int64_t layer) { return layer == place_.layer; };
+  observer.on_stream = [&](std::int64_t, MatrixView<const float> stream) { put(stream_, stream); };
+  observer.on_heads = [&](std::int64_t, MatrixView<float> heads) {
+    put(across ? own_heads_ : heads_, heads);
   };
   if (across) {
-    observer.on_cross_heads = [&](std::int64_t layer, MatrixView<float> heads) {
-      if (layer == place_.layer) put(heads_, heads);
-    };
+    observer.on_cross_heads = [&](std::int64_t, MatrixView<float> heads) { put(heads_, heads); };
   } else {
-    observer.on_mixer = [&](std::int64_t layer, MatrixView<float> output) {
-      if (layer == place_.layer) put(mixer_, output);
-    };
-    observer.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
-      if (layer == place_.layer) put(mlp_, output);
-    };
+    observer.on_mixer = [&](std::int64_t, MatrixView<float> output) { put(mixer_, output); };
+    observer.on_mlp = [&](std::int64_t, MatrixView<float> output) { put(mlp_, output); };
   }
   observer.end_after_layer = place_.layer;
   if (encodes) {
@@ -191,9 +183,13 @@ Matrix<float> LayerParts::run_with(const TextChunk& chunk, std::int64_t copies,
     }
     states = layers_.run_from(start, inputs, observer, compute_, encoder_output);
   } else {
-    (across ? observer.on_cross_heads : observer.on_heads) = [&](std::int64_t layer,
-                                                                 MatrixView<float> given) {
-      if (layer == place_.layer) copy_into(given, heads);
+    auto& on_heads = across ? observer.on_cross_heads : observer.on_heads;
+    on_heads = [&, of_others = on_heads](std::int64_t layer, MatrixView<float> given) {
+      if (layer == place_.layer) {
+        copy_into(given, heads);
+      } else if (of_others) {
+        of_others(layer, given);
+      }
     };
     states = layers_.run(inputs, observer, compute_, {}, encoder_output);
   }
@@ -207,11 +203,15 @@ Matrix<float> LayerParts::run(const TextChunk& chunk, const ForwardObserver& obs
   return run_with(chunk, 1, rows_of(heads_, chunk), observer);
 }
 
+std::size_t LayerParts::runs_at_once(const TextChunk& chunk) const {
+  const std::int64_t rows = std::max(chunk.rows, chunk.part_rows);
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, rows_at_once(pass_.model()) / rows));
+}
+
 void LayerParts::run_replaced(
     const TextChunk& chunk, std::span<const PartOfLayer> parts, const Replace& replace,
     const std::function<void(std::size_t, MatrixView<const float>)>& visit) const {
-  const std::int64_t rows = std::max(chunk.rows, chunk.part_rows);
-  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kRowsAtOnce / rows));
+  const std::size_t most = runs_at_once(chunk);
   const auto is_whole = [&](std::size_t at) { return is_whole_output(parts[at]); };
   for (std::size_t first = 0; first < parts.size();) {
     std::size_t end = first + 1;  // a mixer or an MLP is replaced in a run of its own
@@ -238,6 +238,33 @@ void LayerParts::run_replaced(
             states.view().row_block(copy * chunk.rows, chunk.rows));
     }
     first = end;
+  }
+}
+
+void LayerParts::run_changed(
+    const TextChunk& chunk, std::size_t runs, const ChangeHeads& change,
+    const std::function<void(std::size_t, MatrixView<const float>)>& visit) const {
+  const std::size_t most = runs_at_once(chunk);
+  for (std::size_t first = 0; first < runs; first += most) {
+    const auto copies = static_cast<std::int64_t>(std::min(most, runs - first));
+    const auto change_all = [&](std::int64_t layer, MatrixView<float> heads) {
+      for (std::int64_t copy = 0; copy < copies; ++copy) {
+        change(first + static_cast<std::size_t>(copy), layer,
+               heads.row_block(copy * chunk.part_rows, chunk.part_rows));
+      }
+    };
+    Matrix<float> heads = repeated(rows_of(heads_, chunk), copies);
+    change_all(place_.layer, heads.view());
+    ForwardObserver observer;
+    (is_of(LayerInStack::Of::cross) ? observer.on_cross_heads : observer.on_heads) =
+        [&](std::int64_t layer, MatrixView<float> later) {
+          if (layer > place_.layer) change_all(layer, later);
+        };
+    const Matrix<float> states = run_with(chunk, copies, heads.view(), observer);
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+      visit(first + static_cast<std::size_t>(copy),
+            states.view().row_block(copy * chunk.rows, chunk.rows));
+    }
   }
 }
 

@@ -39,6 +39,9 @@ struct AskedParts {
 std::vector<PartOfLayer> parts_of_layer(const ForwardPass& pass, const LayerInStack& layer_in_stack,
                                         const AskedParts& asked);
 
+/// Returns the heads of the layer, or of its cross-attention. Requires a layer with heads.
+HeadShape heads_of(const ForwardPass& pass, const LayerInStack& layer_in_stack);
+
 /// Some of the texts, which run together. Their rows start at `first_row`.
 struct TextChunk {
   std::size_t first = 0;  // index of the first text
@@ -87,11 +90,22 @@ class LayerParts {
                     const Replace& replace,
                     const std::function<void(std::size_t, MatrixView<const float>)>& visit) const;
 
+  /// Changes the inputs of a layer's output projection in one run of a chunk: (part_rows of the
+  /// chunk, H d_v).
+  using ChangeHeads =
+      std::function<void(std::size_t run, std::int64_t layer, MatrixView<float> heads)>;
+  /// Runs the chunk `runs` times, with heads of this layer and of later ones changed. Calls
+  /// visit(run, its last states) in order. Several runs share a batch.
+  void run_changed(const TextChunk& chunk, std::size_t runs, const ChangeHeads& change,
+                   const std::function<void(std::size_t, MatrixView<const float>)>& visit) const;
+
  private:
   void cut(std::span<const TokenIds> texts, std::span<const TokenIds> sources);
   void keep(TextChunk& chunk);
   Matrix<float> run_with(const TextChunk& chunk, std::int64_t copies, MatrixView<const float> heads,
                          ForwardObserver observer) const;
+  /// Number of runs of a chunk that share a batch.
+  std::size_t runs_at_once(const TextChunk& chunk) const;
   bool is_of(LayerInStack::Of stack) const { return place_.of == stack; }
 
   const ForwardPass& pass_;

@@ -43,6 +43,13 @@ struct InputNorm {
   Site gain;                     // (D,); no tensor if the norm has no gain
 };
 
+/// Runs the layers of a model outside of this library, such as in PyTorch. The interface is up to
+/// the forward pass: LayersElsewhere is the only class derived from this one.
+class LayerRunner {
+ public:
+  virtual ~LayerRunner() = default;
+};
+
 /// Copies share the checkpoint, and with it the open files.
 class Model {
  public:
@@ -69,8 +76,8 @@ class Model {
                                         const std::optional<std::filesystem::path>& layout,
                                         std::string name);
 
-  /// The same for a checkpoint that stays with the caller, who may change it when no model refers to
-  /// it anymore.
+  /// The same for a checkpoint that stays with the caller, who may change it when no model refers
+  /// to it anymore.
   static std::vector<Model> open_stacks(const std::shared_ptr<Checkpoint>& checkpoint,
                                         const std::optional<std::filesystem::path>& layout,
                                         std::string name);
@@ -89,6 +96,12 @@ class Model {
 
   /// Returns the same model under another name in rows.
   Model named(std::string name) const;
+
+  /// Sets what runs the layers of all stacks of one model. Weights are read as before.
+  static void run_layers_by(std::vector<Model>& stacks,
+                            const std::shared_ptr<const LayerRunner>& runner);
+  /// Returns what runs the layers. Null: the forward pass of this library.
+  const LayerRunner* layer_runner() const { return layer_runner_.get(); }
 
   const std::string& name() const { return name_; }
   /// The stack that this is, if the model has several; empty: the whole model.
@@ -186,6 +199,7 @@ class Model {
   std::shared_ptr<const std::set<std::string>> of_other_stacks_;  // null: there are none
   std::shared_ptr<const std::vector<Model>> stacks_;  // all stacks of the model; null: this is the
                                                       // whole model
+  std::shared_ptr<const LayerRunner> layer_runner_;
   std::vector<std::array<Weight, kProjections.size()>> layers_;
   const ExpertTensors* expert_tensors_ = nullptr;  // layout of the expert tensors; null: there are
                                                    // no experts

@@ -175,6 +175,17 @@ void Model::share_out(std::vector<Model>& stacks) {
   for (Model& stack : stacks) stack.stacks_ = all_stacks;
 }
 
+void Model::run_layers_by(std::vector<Model>& stacks,
+                          const std::shared_ptr<const LayerRunner>& runner) {
+  for (Model& stack : stacks) {
+    stack.layer_runner_ = runner;
+    stack.stacks_ = nullptr;  // which refers to stacks without the runner
+  }
+  if (stacks.size() < 2) return;
+  const auto all_stacks = std::make_shared<const std::vector<Model>>(stacks);
+  for (Model& stack : stacks) stack.stacks_ = all_stacks;
+}
+
 const Model* Model::sibling(std::string_view stack) const {
   if (stacks_ == nullptr) return nullptr;
   const auto found = std::find_if(stacks_->begin(), stacks_->end(),

@@ -188,7 +188,8 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
   check_map_sizes(chosen);
 
   State state = state_;
-  for (const char* id : {kAttention, kExcludeFirstToken, kRouting, kLens, kLensGrid, kAblate}) {
+  for (const char* id : {kAttention, kExcludeFirstToken, kRouting, kLens, kLensGrid, kAblate,
+                         kAblateCumulative, kAblatePairs}) {
     state.file.remove_part(id);
     state.parts.erase(id);
   }
@@ -207,7 +208,7 @@ std::int64_t LiveReport::run_text(const TextRequest& request, const Session& giv
     }
   }
   if (failed == chosen.size()) throw *first;
-  for (const char* id : {kLens, kLensGrid, kAblate}) {
+  for (const char* id : {kLens, kLensGrid, kAblate, kAblateCumulative, kAblatePairs}) {
     if (state.file.holds(id) && !state.file.lacks(id)) state.parts.insert(id);
   }
   state.ran = request;

@@ -3,6 +3,7 @@
 
 mod allocation;
 mod boundary;
+mod chat;
 mod picture;
 mod script;
 mod tokenizer;

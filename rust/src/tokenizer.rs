@@ -84,6 +84,40 @@ pub unsafe extern "C" fn tokc_encode(
 /// # Safety
 /// See tokenizer.h.
 #[no_mangle]
+pub unsafe extern "C" fn tokc_encode_offsets(
+    tokenizer: &Loaded,
+    text: *const u8,
+    size: usize,
+    ids: &mut Bytes,
+    offsets: &mut Bytes,
+    message: &mut Bytes,
+) -> i32 {
+    let encoded = guarded(|| {
+        let text = std::str::from_utf8(slice(text, size)).map_err(|error| error.to_string())?;
+        tokenizer.check_text(text)?;
+        let encoding = tokenizer.tokenizer.encode(text, false);
+        let encoding = encoding.map_err(|error| error.to_string())?;
+        let bytes = encoding.get_ids().iter().flat_map(|id| id.to_ne_bytes());
+        let ends = encoding.get_offsets().iter();
+        let ends = ends.flat_map(|&(begin, end)| [begin as u32, end as u32]);
+        let ends = ends.flat_map(u32::to_ne_bytes);
+        Ok((
+            Bytes::of(bytes.collect::<Vec<u8>>()),
+            Bytes::of(ends.collect::<Vec<u8>>()),
+        ))
+    });
+    match encoded {
+        Ok(found) => {
+            (*ids, *offsets) = found;
+            OK
+        }
+        Err(text) => fail(message, text),
+    }
+}
+
+/// # Safety
+/// See tokenizer.h.
+#[no_mangle]
 pub unsafe extern "C" fn tokc_encode_pair(
     tokenizer: &Loaded,
     first: *const u8,

@@ -13,7 +13,8 @@ struct Task {
 constexpr Task kTasks[] = {
     {"effective rank", "effective_rank"},
     {"attention sink", "sink_mass"},
-    {"path patching", "ablate MODEL --induction --receiver"},
+    {"path patching", "ablate MODEL --prompts FILE --sender"},
+    {"direct-path ablation", "ablate MODEL --induction --receiver"},
     {"logit lens", "lens MODEL"},
     {"activation patching", "ablate MODEL --prompts"},
     {"causal tracing", "ablate MODEL --prompts"},

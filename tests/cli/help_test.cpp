@@ -162,6 +162,8 @@ Words with_models(Words words, const TempFolder& folder) {
   if (has("--target") || has("--target-file")) {
     model = with_tokenizer("encoder_decoders/t5", folder);
   }
+  // It ablates more than a hundred sets of heads.
+  if (has("--cumulative")) words.insert(words.end(), {"--sequences", "2"});
   rename("MODEL", model);
   rename("CLIP", has("CLIP") ? with_tokenizer("stacks/clip", folder) : "");
   return words;
@@ -190,10 +192,11 @@ TEST(HelpExamples, EveryExampleRuns) {
         return std::find(words.begin(), words.end(), word) != words.end();
       };
       // Some examples print notes: CLIP without texts, a report of an encoder-decoder with two
-      // stacks, the logit lens of an encoder, and the memory of spectra on a text.
+      // stacks, the logit lens of an encoder, and the memory of spectra on a text. Effects on
+      // prompts print that five prompts are too few for significance.
       const bool notes = has("CLIP") || has("--activations") ||
                          (command == "report" && (has("--target") || has("--target-file"))) ||
-                         (command == "lens" && has("--target-file"));
+                         (command == "lens" && has("--target-file")) || has("--prompts");
       const RunResult run = run_attnscope(with_models(words, folder), {.folder = folder.path()});
       EXPECT_EQ(run.exit_code, 0) << testing::PrintToString(words) << run.err;
       if (!notes) {

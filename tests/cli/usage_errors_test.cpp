@@ -159,6 +159,16 @@ TEST(CliErrors, InvalidArguments) {
       });
 }
 
+TEST(CliErrors, DeviceWithoutPython) {
+  const std::string llama = data_path("llama");
+  for (const char* command : {"ablate", "attention", "lens", "predict"}) {
+    expect_refusal({command, llama, "--text", "a", "--device", "cuda"}, kUnsupported,
+                   {"--device: this program has no PyTorch", "Python package has it"});
+  }
+  expect_refusal({"lens", llama, "--text", "a", "--dtype", "float32"}, kUsage,
+                 {"--dtype: requires --device"});
+}
+
 TEST(CliErrors, MissingValueAfterAnEqualsSign) {
   const std::string llama = data_path("llama");
   for (const char* value : {"centred", "center", "gain"}) {

@@ -85,7 +85,9 @@ TEST(Commands, DeclareHowTheyUseFiles) {
                                       "plan",
                                       "activations",
                                       "plan_text",
-                                      "prompts"};
+                                      "prompts",
+                                      "tuned_lens",
+                                      "chat"};
   for (const Command& command : all_commands()) {
     for (const Parameter& parameter : command.parameters) {
       SCOPED_TRACE(command.name + " " + parameter.name);
@@ -192,8 +194,9 @@ TEST(Arguments, AcceptOtherSpellingsOfMatrices) {
 
 TEST(Arguments, NameWhatIsNotAHead) {
   for (const char* wrong : {"L1H0.x", "L1", "5", "L1Hx", "LH", "L1H"}) {
-    const std::string message = message_of(command("ablate"), {"m", "--induction", "--receiver", wrong});
-    EXPECT_NE(message.find("'" + std::string(wrong) + "' is not a head (for example: L5H3, or"),
+    const std::string message =
+        message_of(command("ablate"), {"m", "--induction", "--receiver", wrong});
+    EXPECT_NE(message.find("'" + std::string(wrong) + "' is not a head (for example: L5H3,"),
               std::string::npos)
         << message;
   }

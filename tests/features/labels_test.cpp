@@ -193,7 +193,7 @@ TEST(LabelTargets, AreRefusedIfTheyDoNotFit) {
                       {"a token file",
                        {"ablate", bert, "--label", "0", "--token-file", "a.bin"},
                        {"--label", "--token-file"}},
-                      {"no text", {"lens", bert, "--label", "0"}, {"--text, --text-file or"}}});
+                      {"no text", {"lens", bert, "--label", "0"}, {"--text, --text-file, --chat or"}}});
   expect_refusal(Words{"predict", bert, "--attribution", "--label", "neutral"} + text, 5,
                  {"does not support direct logit attribution"});
 }

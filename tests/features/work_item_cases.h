@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnscope/engine/work_item.h"
+#include "attnscope/features/ablate/head_sets_run.h"
 #include "attnscope/features/ablate/induction_run.h"
 #include "attnscope/features/ablate/run.h"
 #include "attnscope/features/all_commands.h"
@@ -115,6 +116,21 @@ inline std::vector<TokenIds> repeated_tokens(std::size_t sequences, std::size_t 
     }
   }
   return out;
+}
+
+inline void add_sets(std::vector<WorkItem>& items, std::span<const Model>) {
+  for (WorkItem& item : items) item.parameters.add("sets", "L0H1;L0H0,L1H1");
+}
+
+/// Ablates sets of heads. The command makes its rows from those of these items.
+inline void run_sets(std::span<const Model> models, const std::vector<TokenIds>& sequences,
+                     RowSink& sink) {
+  Plan plan{.analysis = &ablate_sets_analysis(), .parameters = {{"ablation", "mean"}}};
+  for (std::size_t model = 0; model < models.size(); ++model) {
+    add_batches(plan, model, models[model], {.tokens = sequences}, {0, 1});
+  }
+  add_sets(plan.items, models);
+  run_plan(plan, sources_of(models), {.command = "ablate"}, {}, sink);
 }
 
 inline std::vector<WorkItemCase> work_item_cases() {
@@ -234,6 +250,11 @@ inline std::vector<WorkItemCase> work_item_cases() {
        .parameters = {{"ablation", "mean"}},
        .sequences = sequences,
        .finish = part_by_layers},
+      {.name = "ablate_sets",
+       .run = [=](auto models, RowSink& sink) { run_sets(models, sequences, sink); },
+       .parameters = {{"ablation", "mean"}},
+       .sequences = sequences,
+       .finish = add_sets},
       {.name = "ablate_induction",
        .run =
            [](auto models, RowSink& sink) {

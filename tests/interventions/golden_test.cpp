@@ -15,6 +15,22 @@ TEST_P(Interventions, LensEqualsTransformers) {
   const json rows = report_of(Words{"lens"} + windows_of(golden, folder))["rows"];
   expect_rows(rows, golden["lens"], 1e-5, 1e-4);
   EXPECT_NEAR(rows.back()["loss"].get<double>(), golden["loss"].get<double>(), 1e-5);
+  if (!golden.contains("component_lens")) return;
+  const json report =
+      report_of(Words{"lens"} + windows_of(golden, folder) + Words{"--states", "attn_out,mlp_out"});
+  json components = json::array();
+  for (const json& row : report["rows"]) {
+    if (!row["state"].get<std::string>().starts_with("resid")) components.push_back(row);
+  }
+  expect_rows(components, golden["component_lens"], 1e-5, 1e-4);
+}
+
+TEST(TunedLens, EqualsItsTranslatorsInTransformers) {
+  const json golden = intervention_golden("llama");
+  const TempFolder folder;
+  const Words lens = {"--tuned-lens", data_path("tuned_lens/llama")};
+  expect_rows(report_of(Words{"lens"} + windows_of(golden, folder) + lens)["rows"],
+              golden["tuned_lens"], 1e-5, 1e-4);
 }
 
 TEST_P(Interventions, AblationEqualsTransformersWithHooks) {
@@ -26,6 +42,17 @@ TEST_P(Interventions, AblationEqualsTransformersWithHooks) {
                                 Words{"--ablation", how, "--layers", golden["layers"]})["rows"];
     expect_rows(rows, wanted, 1e-5, 1e-4);
     EXPECT_NEAR(rows[0]["loss"].get<double>(), golden["loss"].get<double>(), 1e-5);
+  }
+}
+
+TEST_P(Interventions, AblationOfHeadSetsEqualsTransformersWithHooks) {
+  const json golden = intervention_golden(GetParam());
+  const TempFolder folder;
+  for (const auto& [how, wanted] : golden["head_sets"].items()) {
+    SCOPED_TRACE(how);
+    const json rows = report_of(Words{"ablate"} + windows_of(golden, folder) +
+                                Words{"--ablation", how, "--heads", wanted[0]["heads"]})["rows"];
+    expect_rows(rows, wanted, 1e-5, 1e-4);
   }
 }
 

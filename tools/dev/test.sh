@@ -202,7 +202,7 @@ torch_tests() {
   : >"$log"
   quietly "$log" build/torch/bin/pip install --quiet --force-reinstall --no-deps build/wheels/*.whl
   quietly "$log" build/torch/bin/python -m pytest -q -p no:cacheprovider tests/python/test_models.py::test_live_module \
-    $(printf 'tests/python/test_%s.py ' arrays callbacks live_model live_modules live_torch live_views sharded)
+    $(printf 'tests/python/test_%s.py ' arrays callbacks live_command_line live_maps live_model live_modules live_notebook live_pages live_patching live_torch live_views live_wrappers sharded)
   tail -n 1 "$log"
 }
 

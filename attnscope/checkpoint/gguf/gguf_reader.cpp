@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
@@ -109,6 +110,10 @@ std::vector<FileContents> gguf_contents(std::span<const GgufFile> parts, const N
     first.config = gguf_config(head, *family, facts, first.notes);
   }
   first.tokenizer = gguf_tokenizer(std::make_shared<const GgufFile>(head), first.notes);
+  if (const auto chat = head.text("tokenizer.chat_template"); chat && first.tokenizer) {
+    first.tokenizer_config = nlohmann::json{{"chat_template", *chat}}.dump(
+        -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
   return out;
 }
 

@@ -100,6 +100,45 @@ std::string parts_or_usual(const std::string& parts, const Model& model,
   return "layers";
 }
 
+AblationRows rows_of(const SequenceBatch& batch) {
+  return {.texts = text_rows(batch.tokens), .sources = text_rows(batch.sources)};
+}
+
+LayerInStack::Of stack_of(const WorkItem& item, const Model& model) {
+  if (item.batch->sources.empty()) return LayerInStack::Of::model;
+  if (model.stack() == "encoder") return LayerInStack::Of::encoder;
+  return model.stack() == "cross" ? LayerInStack::Of::cross : LayerInStack::Of::model;
+}
+
+const char* noun_of_text(const ScoredTexts& texts) {
+  return texts.sources.empty() ? "window" : "pair";
+}
+
+void check_resampling(const ScoredTexts& texts, std::size_t model) {
+  const auto refuse = [](const std::string& problem) {
+    throw Error(ErrorKind::usage, {.parameter = "ablation", .problem = problem});
+  };
+  if (texts.sequences[model].size() < 2) {
+    refuse("resample requires at least two " + std::string(noun_of_text(texts)) + "s");
+  }
+  for (const auto* all : {&texts.sequences[model], &texts.sources_of(model)}) {
+    for (const TokenIds& ids : *all) {
+      if (ids.size() == all->front().size()) continue;
+      refuse("resample requires " + std::string(noun_of_text(texts)) + "s of equal length");
+    }
+  }
+}
+
+MeanWithError mean_over(const std::vector<double>& sums, const std::vector<std::int64_t>& counts) {
+  std::vector<double> parts, tokens;
+  for (std::size_t at = 0; at < sums.size(); ++at) {
+    if (counts[at] == 0) continue;
+    parts.push_back(sums[at]);
+    tokens.push_back(static_cast<double>(counts[at]));
+  }
+  return ratio_of_sums(parts, tokens);
+}
+
 std::int64_t count_parts(const AskedParts& parts, const Model& model, std::int64_t layer) {
   const Dimensions& dimensions = model.dimensions();
   const bool has_mlp = model.stack() != "cross" && dimensions.has_mlp(layer);
@@ -136,6 +175,15 @@ double ablation_flops(const AskedParts& parts, const Model& model, std::int64_t 
   const auto before = static_cast<double>(layer);
   return flops.before + before * flops.layer +
          variants * ((layers_of(model) - before) * flops.layer + flops.after);
+}
+
+double set_ablation_flops(std::int64_t sets, const Model& model, std::int64_t layer,
+                          const AblationRows& rows) {
+  const PassFlops flops = pass_flops(model, rows);
+  const auto before = static_cast<double>(layer);
+  // In addition to the sets: one run for the values that replace outputs, and a clean run.
+  return flops.before + before * flops.layer +
+         static_cast<double>(sets + 2) * ((layers_of(model) - before) * flops.layer + flops.after);
 }
 
 std::uint64_t ablation_bytes(const Model& model, const AblationRows& rows) {

@@ -1,4 +1,4 @@
-// Names and costs of the components that `ablate` replaces.
+// Names and costs of the components that `ablate` replaces, and means of their effects.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/engine/work_item.h"
+#include "attnscope/features/common/scored_texts.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/framework/selections.h"
 #include "attnscope/interventions/ablation.h"
 #include "attnscope/model/model.h"
+#include "attnscope/numerics/statistics/running_mean.h"
 #include "attnscope/rows/sink.h"
 
 namespace attnscope {
@@ -42,9 +45,28 @@ struct AblationRows {
   TextRows texts, sources;
 };
 
+AblationRows rows_of(const SequenceBatch& batch);
+
+/// The stack of the item's heads; for texts with sources, within the encoder-decoder.
+LayerInStack::Of stack_of(const WorkItem& item, const Model& model);
+
+/// The noun for a text: window, or pair of source and target.
+const char* noun_of_text(const ScoredTexts& texts);
+
+/// Throws Error(usage) for a single text, which cannot be resampled, and for texts of different
+/// lengths.
+void check_resampling(const ScoredTexts& texts, std::size_t model);
+
+/// The mean over all tokens, from sums and token counts per sequence, with the standard error of
+/// that ratio over sequences.
+MeanWithError mean_over(const std::vector<double>& sums, const std::vector<std::int64_t>& counts);
+
 /// Cost of ablating the components of one layer.
 double ablation_flops(const AskedParts& parts, const Model& model, std::int64_t layer,
                       const AblationRows& rows);
+/// Cost of ablating sets of heads whose first layer is `layer`.
+double set_ablation_flops(std::int64_t sets, const Model& model, std::int64_t layer,
+                          const AblationRows& rows);
 std::uint64_t ablation_bytes(const Model& model, const AblationRows& rows);
 
 }  // namespace attnscope

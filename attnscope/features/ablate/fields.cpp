@@ -1,5 +1,6 @@
 // Rows of `ablate`: the loss on a text when a component is ablated.
 #include "attnscope/features/common/fields.h"
+#include "attnscope/features/ablate/effect_fields.h"
 #include "attnscope/rows/field.h"
 
 namespace attnscope {
@@ -212,6 +213,7 @@ RowKind ablate_prompts_rows() {
       share("noising_effect_error", "",
             "standard error of noising_effect over prompts. Null for one prompt.")};
   for (Field& field : preference_fields()) kind.fields.push_back(std::move(field));
+  add_certainty_fields(kind);
   kind.parameters = {prompts_parameter_field(),
                      {.name = "ablation",
                       .type = text,

@@ -11,6 +11,7 @@
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/ablate/components.h"
+#include "attnscope/features/ablate/effect_certainty.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/interventions/activation_patching.h"
@@ -19,14 +20,8 @@
 namespace attnscope {
 namespace {
 
-/// The layer to ablate; for texts with sources, in the model's stack of the encoder-decoder.
 AblationRequest request_of(const WorkItem& item, const Model& model) {
-  LayerInStack layer_in_stack{.layer = item.batch->layers.front()};
-  if (!item.batch->sources.empty()) {
-    if (model.stack() == "encoder") layer_in_stack.of = LayerInStack::Of::encoder;
-    if (model.stack() == "cross") layer_in_stack.of = LayerInStack::Of::cross;
-  }
-  return {.place = layer_in_stack,
+  return {.place = {.layer = item.batch->layers.front(), .of = stack_of(item, model)},
           .parts = parts_named(expect<std::string>(item.parameters, "components")),
           .how = replacement_named(expect<std::string>(item.parameters, "ablation"))};
 }
@@ -42,19 +37,15 @@ std::vector<Outcome> ablate_outcomes(const WorkItem& item, const ModelSource& so
                      {"layer", item.batch->layers.front()},
                      {"ablation", expect<std::string>(item.parameters, "ablation")},
                      {"clean_loss", found.loss},
-                     {"loss", effect.loss},
-                     {"kl", effect.kl},
-                     {"top_token_changed", effect.changed},
+                     {"loss", effect.predictions.loss},
+                     {"kl", effect.predictions.kl},
+                     {"top_token_changed", effect.predictions.changed},
                      {"predicted", found.predicted},
                      {"positions", found.places}};
     if (!effect.direct.empty()) fields.add("direct_effect", effect.direct);
     outcomes.push_back({.head = effect.part.head, .fields = std::move(fields)});
   }
   return outcomes;
-}
-
-AblationRows rows_of(const SequenceBatch& batch) {
-  return {.texts = text_rows(batch.tokens), .sources = text_rows(batch.sources)};
 }
 
 Cost ablate_cost(const WorkItem& item, const ModelSource& source) {
@@ -68,37 +59,6 @@ void add_ablate_inputs(ItemInputs& inputs, const WorkItem& item, const ModelSour
   add_batch_inputs(inputs, item, source);
   inputs.add("mask", mask_parameter(item))
       .add("components", expect<std::string>(item.parameters, "components"));
-}
-
-/// The noun for a text.
-const char* one_of(const ScoredTexts& texts) { return texts.sources.empty() ? "window" : "pair"; }
-
-/// Throws Error(usage) if there is no other text to resample from, or the lengths differ.
-void check_resampling(const ScoredTexts& texts, std::size_t model) {
-  const auto refuse = [](const std::string& problem) {
-    throw Error(ErrorKind::usage, {.parameter = "ablation", .problem = problem});
-  };
-  if (texts.sequences[model].size() < 2) {
-    refuse("resample requires at least two " + std::string(one_of(texts)) + "s");
-  }
-  for (const auto* all : {&texts.sequences[model], &texts.sources_of(model)}) {
-    for (const TokenIds& ids : *all) {
-      if (ids.size() == all->front().size()) continue;
-      refuse("resample requires " + std::string(one_of(texts)) + "s of equal length");
-    }
-  }
-}
-
-/// The mean over all tokens, from sums and token counts per sequence, with the standard error of
-/// that ratio over sequences.
-MeanWithError mean_over(const std::vector<double>& sums, const std::vector<std::int64_t>& counts) {
-  std::vector<double> parts, tokens;
-  for (std::size_t at = 0; at < sums.size(); ++at) {
-    if (counts[at] == 0) continue;
-    parts.push_back(sums[at]);
-    tokens.push_back(static_cast<double>(counts[at]));
-  }
-  return ratio_of_sums(parts, tokens);
 }
 
 Record ablate_row(const RowPlace& place, const Outcome& outcome) {
@@ -205,7 +165,7 @@ void run_ablate(std::span<const Model> models, const AblateRequest& request, con
   constexpr double kLong = 1e12;  // takes several seconds
   if (flops > kLong) {
     sink.add_note(fmt::format("{} on {}: about {:.2g} TFLOPs", counted(variants, "replacement"),
-                              counted(std::ssize(texts.sequences.front()), one_of(texts)),
+                              counted(std::ssize(texts.sequences.front()), noun_of_text(texts)),
                               flops / 1e12));
   }
   ReportHead head{.command = "ablate", .parameters = request.texts.parameters};
@@ -221,13 +181,30 @@ struct PatchedLayer {
   std::int64_t layer = 0;
   AskedParts parts;
   LayerPatch found;
+  std::vector<EffectCertainties> certainties = {};  // of each effect
 };
 
-void add_patch_rows(const Model& model, const PatchedLayer& layer, const std::string& how,
-                    RowSink& sink) {
+void add_certainties(PatchedLayer& layer, const std::vector<std::int64_t>& groups) {
   const LayerPatch& found = layer.found;
   const Preference preference = preference_of(found.clean, found.corrupted);
+  const std::vector<double> wholes =
+      preference.whole() > 0 ? preference.wholes : std::vector<double>();
   for (const PatchEffect& effect : found.effects) {
+    EffectCertainties& added = layer.certainties.emplace_back();
+    if (!effect.restored.empty()) {
+      added.denoising =
+          certainty_of(prompt_differences(effect.restored, found.corrupted), wholes, groups);
+    }
+    added.noising = certainty_of(prompt_differences(found.clean, effect.destroyed), wholes, groups);
+  }
+}
+
+void add_patch_rows(const Model& model, const PatchedLayer& layer, const std::string& how,
+                    EffectRows& rows) {
+  const LayerPatch& found = layer.found;
+  const Preference preference = preference_of(found.clean, found.corrupted);
+  for (std::size_t at = 0; at < found.effects.size(); ++at) {
+    const PatchEffect& effect = found.effects[at];
     const MeanWithError restored = share_of(effect.restored, found.corrupted, preference);
     const MeanWithError destroyed = share_of(found.clean, effect.destroyed, preference);
     Record row = {{"model", model.name()},
@@ -240,7 +217,7 @@ void add_patch_rows(const Model& model, const PatchedLayer& layer, const std::st
                   {"noising_effect", destroyed.mean},
                   {"noising_effect_error", destroyed.standard_error}};
     add_preference(row, preference, found.clean.size());
-    sink.add_row(std::move(row));
+    rows.add(std::move(row), layer.certainties[at]);
   }
 }
 
@@ -271,6 +248,7 @@ void run_ablate_prompts(std::span<const Model> models, const AblatePromptsReques
                      .run = [&](const Compute& compute) {
                        layer.found = patch_layer(ready.pass(layer.model), prompts, layer.layer,
                                                  layer.parts, how, compute);
+                       add_certainties(layer, request.prompts.groups);
                      }});
   }
   run_queue(items, ready.rest(), {}, {"layer", "layers"});
@@ -280,14 +258,15 @@ void run_ablate_prompts(std::span<const Model> models, const AblatePromptsReques
       .add("layers", request.layers.parameter());
   for (const Model& model : models) head.models.push_back(facts_record(summarize(model)));
   sink.begin(head);
-  std::optional<std::size_t> noted;
-  for (const PatchedLayer& layer : layers) {
-    const Model& model = models[layer.model];
-    add_patch_rows(model, layer, how ? request.how : "corrupted", sink);
-    if (noted == layer.model) continue;
-    note_preference(model.name(), preference_of(layer.found.clean, layer.found.corrupted), sink);
-    noted = layer.model;
-  }
+  write_effect_rows(
+      models, request.prompts, layers, sink,
+      [&](const Model& model, const PatchedLayer& layer, EffectRows& rows) {
+        add_patch_rows(model, layer, how ? request.how : "corrupted", rows);
+      },
+      [&](const Model& model, const PatchedLayer& layer) {
+        const LayerPatch& found = layer.found;
+        note_preference(model.name(), preference_of(found.clean, found.corrupted), sink);
+      });
   sink.end();
 }
 

@@ -9,6 +9,7 @@
 
 #include "attnscope/base/text.h"
 #include "attnscope/features/all_tables.h"
+#include "attnscope/features/common/certainty_marks.h"
 #include "attnscope/rows/field.h"
 #include "attnscope/rows/table/alignment.h"
 #include "attnscope/rows/table/cells.h"
@@ -223,8 +224,7 @@ std::string whole_percent(double share) {
 std::string share_cell(const Record& row, const char* measure, const Style& style) {
   const auto share = number_field(row, measure);
   if (!share) return style.dim("-");
-  const auto error = number_field(row, measure + std::string("_error"));
-  if (error && std::abs(*share) <= 2 * *error) return style.dim("·");
+  if (is_insignificant(row, measure)) return style.dim("·");
   return style.shade(std::clamp(*share, 0.0, 1.0), whole_percent(*share));
 }
 
@@ -294,7 +294,7 @@ void write_ablate_prompts_table(const Report& report, const WriteOptions& option
             "corrupted run."
           : "Logit difference lost (%) when one component is replaced by " +
                 std::string(how == "zero" ? "zeros." : "its mean over the prompts.");
-  write_legend(what + " ·: within 2 standard errors of 0, over prompts. Effects are not additive.",
+  write_legend(what + " " + insignificance_text(report.rows) + " Effects are not additive.",
                options, out);
 }
 

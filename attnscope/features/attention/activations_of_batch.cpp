@@ -58,14 +58,15 @@ void ActivationsOfBatch::watch(const ForwardPass& pass, ForwardObserver& observe
   });
   if (options_.across)
     return;  // the residual stream and the attention input belong to the decoder's own rows
-  add_observer(observer.on_inputs,
-               [this](std::int64_t layer, Role role, MatrixView<const float> input) {
-                 if (role != Role::query || !wants(layer)) return;
-                 std::vector<std::int64_t>& counts = layers_[layer].outliers;
-                 counts.assign(static_cast<std::size_t>(input.cols), 0);
-                 count_outliers(input, counts);
-                 layers_[layer].positions = input.rows;
-               });
+  observer.wants_inputs = [this](std::int64_t layer, Role role) {
+    return role == Role::query && wants(layer);
+  };
+  add_observer(observer.on_inputs, [this](std::int64_t layer, Role, MatrixView<const float> input) {
+    std::vector<std::int64_t>& counts = layers_[layer].outliers;
+    counts.assign(static_cast<std::size_t>(input.cols), 0);
+    count_outliers(input, counts);
+    layers_[layer].positions = input.rows;
+  });
 }
 
 void ActivationsOfBatch::add_heads(const ForwardPass& pass, std::int64_t layer,

@@ -7,6 +7,7 @@
 #include "attnscope/features/attention/induction_run.h"
 #include "attnscope/features/attention/saved_maps.h"
 #include "attnscope/features/common/matrix_items.h"
+#include "attnscope/features/common/options/device_options.h"
 #include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/media_options.h"
@@ -119,12 +120,12 @@ void run_saving_maps(const Arguments& arguments, const Session& session, const M
   const auto take = [&](std::span<const float> maps) { file.write(maps); };
   const std::span<const Model> models(&model, 1);
   if (maps_request.mean) {
-    visit_saved_maps(model, maps_request, session.context, take);
+    visit_saved_maps(model, maps_request, context, take);
     run_attention(models, request, context, sink);
   } else {
     SavedMaps saved(model, maps_request);
     run_attention(models, request, saved.watching(context), sink);
-    saved.give(session.context, take);
+    saved.give(context, take);
   }
   file.end();
 }
@@ -144,7 +145,8 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
                                    .problem = "saves the maps of a single model",
                                    .hint = stacks ? "select one with {stack}" : ""});
   }
-  const StoringContext context(arguments, session);
+  const StoringContext storing(arguments, session);
+  const EditingContext context(arguments, session, storing);
   if (arguments.flag("induction")) {
     return run_induction(models, induction_request(arguments), context, sink);
   }
@@ -163,13 +165,13 @@ void run_attention_command(const Arguments& arguments, const Session& session, R
   if (arguments.given("maps")) {
     return run_saving_maps(arguments, session, models.front(), request, context, sink);
   }
-  run_attention(models, request, EditingContext(arguments, session, context), sink);
+  run_attention(models, request, context, sink);
 }
 
 /// Options that images and audio exclude.
 const std::vector<std::string> kOfTexts = {
-    "text",      "text_pair", "token_types", "text_file",   "tokens", "token_file",
-    "sequences", "length",    "seed",        "consecutive", "lines",  "score_positions"};
+    "text",   "text_pair", "token_types", "text_file", "tokens",          "token_file", "sequences",
+    "length", "seed",      "consecutive", "lines",     "score_positions", "chat"};
 
 Parameters attention_parameters() {
   return {energy_parameter({0.9}),
@@ -254,19 +256,18 @@ Command attention_command() {
                             media_parameters(),
                             attention_parameters(),
                             work_parameters(),
+                            device_parameters(),
                             {edits_parameter()},
                             output_parameters()}),
       .exclusions = joined_exclusions(
           {{"induction",
-            {"heatmap",        "maps",         "maps_of",     "text",       "text_pair",
-             "text_file",      "tokens",       "token_types", "token_file", "target",
-             "target_tokens",  "target_file",  "consecutive", "energy",     "exclude_first_token",
-             "image",          "pixel_values", "audio",       "features",   "lines",
-             "score_positions"},
+            {"heatmap",         "maps",         "maps_of",     "text",       "text_pair",
+             "text_file",       "tokens",       "token_types", "token_file", "target",
+             "target_tokens",   "target_file",  "consecutive", "energy",     "exclude_first_token",
+             "image",           "pixel_values", "audio",       "features",   "lines",
+             "score_positions", "chat"},
             "runs random tokens"},
-           {"edits",
-            {"store", "maps", "heatmap", "induction", "image", "pixel_values"},
-            "changes the run"},
+           {"edits", {"induction"}, "changes the run of an input"},
            {"heatmap",
             {"maps", "maps_of", "sequences", "layers", "store", "energy", "exclude_first_token",
              "score_positions"},

@@ -161,6 +161,29 @@ std::vector<Field> own_fields() {
           "special tokens belong to neither text");
   fields.push_back(
       uniform_field("uniform_b_to_a", "head, pairs of texts: b_to_a under uniform attention"));
+  const auto with_uniform = [&](std::string_view name, std::string_view name_of_error,
+                                std::string_view name_of_uniform, std::string_view heading,
+                                std::string_view meaning, std::string_view meaning_of_uniform) {
+    of_head(name, name_of_error, heading, meaning);
+    fields.push_back(uniform_field(name_of_uniform, meaning_of_uniform));
+  };
+  with_uniform("system_mass", "system_mass_error", "uniform_system_mass", "system",
+               "head, chats: mean attention from a query to all tokens of messages of the roles "
+               "system and developer",
+               "head, chats: system_mass under uniform attention");
+  with_uniform("user_mass", "user_mass_error", "uniform_user_mass", "user",
+               "head, chats: mean attention from a query to all tokens of user messages",
+               "head, chats: user_mass under uniform attention");
+  with_uniform("assistant_mass", "assistant_mass_error", "uniform_assistant_mass", "assistant",
+               "head, chats: mean attention from a query to all tokens of assistant messages",
+               "head, chats: assistant_mass under uniform attention");
+  with_uniform("tool_mass", "tool_mass_error", "uniform_tool_mass", "tool",
+               "head, chats: mean attention from a query to all tokens of tool messages",
+               "head, chats: tool_mass under uniform attention");
+  with_uniform("template_mass", "template_mass_error", "uniform_template_mass", "template",
+               "head, chats: mean attention from a query to all tokens of the chat template, such "
+               "as special tokens",
+               "head, chats: template_mass under uniform attention");
   of_head("attended_token_effect", "attended_token_effect_error", "attended token effect",
           "head: direct effect of the head on the attended token's logit, relative to the mean "
           "over the text's tokens, averaged over queries. Null if the logits are not a sum of "
@@ -207,33 +230,45 @@ Field tokens_hash_parameter() {
           .where = "formats.md#parameters"};
 }
 
+Field edits_hash_parameter() {
+  return {.name = "edits_hash",
+          .type = text,
+          .meaning = "hash of the edits of activations; equal for runs with the same edits",
+          .where = "formats.md#parameters",
+          .with = "edits",
+          .optional = true};
+}
+
 std::vector<Field> text_parameter_fields() {
   constexpr std::string_view kParameters = "formats.md#parameters";
-  return {{.name = "source",
-           .type = text,
-           .meaning = "source of the tokens: text, tokens, random, or a file name",
-           .where = kParameters},
-          {.name = "sequences",
-           .type = integer,
-           .meaning = "number of sequences that were run",
-           .where = kParameters},
-          {.name = "length",
-           .type = integer,
-           .unit = "tokens",
-           .meaning = "length of each sequence, or of the longest one",
-           .where = kParameters},
-          {.name = "seed",
-           .type = integer,
-           .nulls = Nulls::whole,
-           .meaning = "seed of random windows or tokens. Null for consecutive windows.",
-           .where = kParameters},
-          {.name = "target_length",
-           .type = integer,
-           .unit = "tokens",
-           .meaning = "encoder-decoder models: length of the target, or of the longest one; "
-                      "`length` is then the length of the source",
-           .where = kParameters,
-           .optional = true}};
+  std::vector<Field> fields = {
+      {.name = "source",
+       .type = text,
+       .meaning = "source of the tokens: text, tokens, random, or a file name",
+       .where = kParameters},
+      {.name = "sequences",
+       .type = integer,
+       .meaning = "number of sequences that were run",
+       .where = kParameters},
+      {.name = "length",
+       .type = integer,
+       .unit = "tokens",
+       .meaning = "length of each sequence, or of the longest one",
+       .where = kParameters},
+      {.name = "seed",
+       .type = integer,
+       .nulls = Nulls::whole,
+       .meaning = "seed of random windows or tokens. Null for consecutive windows.",
+       .where = kParameters},
+      {.name = "target_length",
+       .type = integer,
+       .unit = "tokens",
+       .meaning = "encoder-decoder models: length of the target, or of the longest one; "
+                  "`length` is then the length of the source",
+       .where = kParameters,
+       .optional = true}};
+  add_chat_parameter_fields(fields);
+  return fields;
 }
 
 std::vector<Field> example_parameter_fields() {
@@ -276,6 +311,7 @@ RowKind attention_rows() {
        .where = "formats.md#parameters"});
   kind.parameters.push_back(layers_parameter());
   kind.parameters.push_back(tokens_hash_parameter());
+  kind.parameters.push_back(edits_hash_parameter());
   return kind;
 }
 
@@ -332,6 +368,7 @@ RowKind attention_map_rows() {
                   .nulls = Nulls::whole,
                   .meaning = "text of the token at the query position. Null without a tokenizer.",
                   .where = "formats.md#rows"},
+                 message_role_field(),
                  {.name = "weights",
                   .form = list,
                   .meaning = "attention of the query to each key; sums to 1 minus the mass on a "
@@ -347,6 +384,7 @@ RowKind attention_map_rows() {
                                    .meaning = "true: the heatmap has a logarithmic scale",
                                    .where = "formats.md#parameters"}};
   kind.parameters.insert(kind.parameters.begin(), own.begin(), own.end());
+  kind.parameters.push_back(edits_hash_parameter());
   return kind;
 }
 

@@ -5,6 +5,8 @@
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/options/edits_option.h"
+#include "attnscope/features/common/prompt.h"
 #include "attnscope/features/common/text_length.h"
 #include "attnscope/model/summary.h"
 
@@ -17,13 +19,15 @@ void add_map_rows(const Model& model, const HeadIndex& place, const ShownTokens&
     const auto at = static_cast<std::size_t>(query);
     const Value token = tokens.ids.empty() ? Value() : Value(tokens.ids.front()[at]);
     const float* first = map.data + query * map.row_stride;
-    sink.add_row({{"model", model.name()},
+    Record row = {{"model", model.name()},
                   {"layer", place.layer},
                   {"head", place.head},
                   {"query", query},
                   {"token", token},
-                  {"text", at < tokens.texts.size() ? Value(tokens.texts[at]) : Value()},
-                  {"weights", std::vector<double>(first, first + map.cols)}});
+                  {"text", at < tokens.texts.size() ? Value(tokens.texts[at]) : Value()}};
+    const bool is_chat = !tokens.ids.empty() && !tokens.ids.front().roles.empty();
+    if (is_chat) row.add("message_role", role_value(tokens.ids.front(), at));
+    sink.add_row(row.add("weights", std::vector<double>(first, first + map.cols)));
   }
 }
 
@@ -56,6 +60,7 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
                                                                        request.place.head}},
                                  {"log", request.log_scale}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
+  add_edits_hash(head.parameters, context, models);
   for (std::size_t index = 0; index < models.size(); ++index) {
     place_in(models[index], request.place, "heatmap");
     Record& facts = head.models.emplace_back(facts_record(summarize(models[index])));
@@ -89,6 +94,8 @@ void run_attention_map(std::span<const Model> models, const AttentionMapRequest&
     observer.ends_across = models[index].stack() == "cross";
     (observer.ends_across ? observer.on_cross_maps : observer.on_maps) = show;
     (observer.ends_across ? observer.wants_cross_maps : observer.wants_maps) = wants;
+    RunEdits edits(pass, context.watchers, team.compute());
+    observer.hooks = edits.hooks();
     run_inputs(pass, inputs, observer, team.compute());
   }
   sink.end();

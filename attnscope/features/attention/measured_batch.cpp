@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "attnscope/features/common/message_roles.h"
 #include "attnscope/forward/layer_run.h"
 #include "attnscope/forward/scored_positions.h"
 
@@ -45,9 +46,10 @@ AttentionMapOptions options_of(const WorkItem& item, const Model& model) {
     // A batch contains sequences with the same scored positions.
     options.queries = scored_rows(item.batch->scored.front(), predicts_next(model));
   }
-  // The sequences of a batch have the same texts.
+  // The sequences of a batch have the same texts and roles.
   if (!options.across && !item.batch->tokens.empty()) {
     options.texts = item.batch->tokens.front().texts;
+    options.roles = role_indices(item.batch->tokens.front().roles);
   }
   return options;
 }
@@ -102,6 +104,7 @@ void MeasuredBatch::measure(const LayerMaps& layer, const MaskSpec& mask,
                          .grid = grid,
                          .chosen = options_.queries,
                          .texts = options_.texts,
+                         .roles = options_.roles,
                          .regions = std::move(regions)},
                         options_));
 }

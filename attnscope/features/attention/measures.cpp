@@ -29,6 +29,7 @@ struct MapFacts {
   std::optional<PatchGrid> grid;
   const std::vector<std::int64_t>* chosen;  // see AttentionMapOptions::queries; null: all
   std::span<const std::int64_t> texts;      // see AttentionMapOptions
+  std::span<const std::int64_t> roles;      // see AttentionMapOptions
 
   double queries() const {
     return static_cast<double>(chosen == nullptr ? map.rows : std::ssize(*chosen));
@@ -103,6 +104,42 @@ std::optional<double> uniform_a_to_b(const UniformAttention& uniform) {
 }
 std::optional<double> uniform_b_to_a(const UniformAttention& uniform) {
   return across_texts(uniform, 1, 0);
+}
+
+/// Mean weight from a query to all tokens of a role.
+template <std::int64_t role>
+std::optional<double> mean_on_role(const MapFacts& facts) {
+  std::vector<std::int64_t> keys;
+  for (std::int64_t key = 0; key < std::ssize(facts.roles); ++key) {
+    if (facts.roles[static_cast<std::size_t>(key)] == role) keys.push_back(key);
+  }
+  if (keys.empty()) return std::nullopt;
+  double sum = 0;
+  const auto add = [&](std::int64_t query) {
+    for (const std::int64_t key : keys) sum += static_cast<double>(facts.map(query, key));
+  };
+  if (facts.chosen != nullptr) {
+    for (const std::int64_t query : *facts.chosen) add(query);
+  } else {
+    for (std::int64_t query = 0; query < facts.map.rows; ++query) add(query);
+  }
+  return mean_over_queries(facts, sum);
+}
+
+template <std::int64_t role>
+std::optional<double> uniform_on_role(const UniformAttention& uniform) {
+  return mass_on_role(uniform, role);
+}
+
+/// The measure of a role, which only chats with this role have.
+template <std::int64_t role>
+constexpr MapMeasure measure_of_role(std::string_view name) {
+  return {name,
+          name,
+          mean_on_role<role>,
+          uniform_on_role<role>,
+          /*whole=*/false,
+          /*of_some=*/true};
 }
 
 /// Measures of only these rows of a map.
@@ -248,6 +285,13 @@ constexpr std::array kMapMeasures = {
                /*of_some=*/true},
     MapMeasure{"b_to_a", "b_to_a", mean_b_to_a, uniform_b_to_a, /*whole=*/false,
                /*of_some=*/true},
+    // For chats: mean over queries of Σ_k A_qk over keys k of a role. In the order of
+    // kMessageRoles.
+    measure_of_role<0>("system_mass"),
+    measure_of_role<1>("user_mass"),
+    measure_of_role<2>("assistant_mass"),
+    measure_of_role<3>("tool_mass"),
+    measure_of_role<4>("template_mass"),
 };
 
 /// The map with zeros for key 0, so that its column adds one singular value of 0.
@@ -327,7 +371,8 @@ std::vector<AttentionMapMeasures> measure_attention_maps(
                        .across = options.across,
                        .grid = options.grid,
                        .chosen = options.queries ? &*options.queries : nullptr,
-                       .texts = options.texts});
+                       .texts = options.texts,
+                       .roles = options.roles});
     }
   });
   return out;

@@ -25,6 +25,9 @@ struct AttentionMapOptions {
   std::optional<std::vector<std::int64_t>> queries = {};
   /// For a pair of texts: the text of each token, see TokenIds::texts; empty: not a pair.
   std::vector<std::int64_t> texts = {};
+  /// For a chat: the role of each token, as an index in kMessageRoles; −1: another role. Empty: not
+  /// a chat.
+  std::vector<std::int64_t> roles = {};
 };
 
 struct UniformAttention;

@@ -5,6 +5,7 @@
 
 #include "attnscope/features/attention/activations_of_batch.h"
 #include "attnscope/features/attention/layer_means.h"
+#include "attnscope/forward/layers_elsewhere.h"
 #include "attnscope/rows/record.h"
 
 namespace attnscope {
@@ -268,7 +269,8 @@ namespace {
 /// With norms after branches, a head's contribution per key also depends on the norm scale at its
 /// query, so it is not additive.
 bool has_attended_token_effect(const ForwardPass& pass) {
-  return LinearHead::obstacle(pass).empty() && !LinearHead::norms_branches(pass);
+  return LinearHead::obstacle(pass).empty() && !LinearHead::norms_branches(pass) &&
+         shows_values(pass);
 }
 
 }  // namespace

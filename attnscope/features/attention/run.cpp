@@ -1,7 +1,6 @@
 #include "attnscope/features/attention/run.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "attnscope/base/content_hash.h"
@@ -16,13 +15,9 @@ namespace {
 std::vector<Outcome> attention_outcomes(const WorkItem& item, const ModelSource& source,
                                         const Compute& compute) {
   MeasuredBatch measured(item, *source.model, compute);
-  std::optional<RunEdits> edits;
   run_batch(
       item, source, compute, [&](const LayerMaps& maps) { measured.add_maps(maps); },
-      [&](const ForwardPass& pass, ForwardObserver& observer) {
-        observer.hooks = edits.emplace(pass, source.watchers).hooks();
-        measured.watch(pass, observer);
-      });
+      [&](const ForwardPass& pass, ForwardObserver& observer) { measured.watch(pass, observer); });
   return measured.take();
 }
 
@@ -82,6 +77,7 @@ void run_attention(std::span<const Model> models, const AttentionRequest& reques
   Plan plan{.analysis = &attention_analysis(), .parameters = request.options};
   plan.parameters.add("layers", request.layers.parameter())
       .add("tokens_hash", inputs_hash(request));
+  add_edits_hash(plan.parameters, context, models);
   const ReadyModels ready(models, context);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Model& model = models[index];

@@ -75,6 +75,19 @@ std::optional<double> across_texts(const UniformAttention& uniform, std::int64_t
   return queries.empty() ? std::nullopt : std::optional(sum / static_cast<double>(queries.size()));
 }
 
+std::optional<double> mass_on_role(const UniformAttention& uniform, std::int64_t role) {
+  if (std::find(uniform.roles.begin(), uniform.roles.end(), role) == uniform.roles.end()) {
+    return std::nullopt;
+  }
+  return uniform_mean(uniform, 0, [&](std::int64_t query) {
+    double sum = 0;
+    for (std::int64_t key = 0; key < uniform.tokens; ++key) {
+      if (uniform.roles[static_cast<std::size_t>(key)] == role) sum += uniform.weight(query, key);
+    }
+    return sum;
+  });
+}
+
 Matrix<double> patch_distances(const PatchGrid& grid) {
   Matrix<double> out(grid.rows, grid.cols);
   for (std::int64_t row = 0; row < grid.rows; ++row) {

@@ -22,6 +22,7 @@ struct UniformAttention {
   /// The queries in means over queries: see AttentionMapOptions; empty: all.
   std::optional<std::vector<std::int64_t>> chosen = {};
   std::vector<std::int64_t> texts = {};  // see AttentionMapOptions
+  std::vector<std::int64_t> roles = {};  // see AttentionMapOptions
   /// For a window of an image: the region of each token, then of the window's padding. A query sees
   /// all keys of its region, and the mask is ignored. Empty: there are no regions.
   std::vector<std::int64_t> regions = {};
@@ -40,6 +41,8 @@ std::optional<double> patch_distance(const UniformAttention& uniform);
 /// From tokens of one text of a pair to all tokens of the other one; texts are 0 (A) and 1 (B).
 std::optional<double> across_texts(const UniformAttention& uniform, std::int64_t from,
                                    std::int64_t to);
+/// On all tokens of a role: an index in kMessageRoles. Empty if no token has it.
+std::optional<double> mass_on_role(const UniformAttention& uniform, std::int64_t role);
 std::int64_t columns(const UniformAttention& uniform, double energy, bool exclude_first_token);
 
 /// The values of induction_score() and duplicate_token_score(): `back` is block − 1, or block.

@@ -11,8 +11,8 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/engine/runner.h"
-#include "attnscope/features/circuits/composition_measures.h"
 #include "attnscope/features/circuits/prepared_layers.h"
+#include "attnscope/features/common/composition_measures.h"
 #include "attnscope/features/common/cost_estimates.h"
 
 namespace attnscope {

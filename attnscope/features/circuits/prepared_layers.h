@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attnscope/engine/analysis.h"
-#include "attnscope/features/circuits/composition_measures.h"
+#include "attnscope/features/common/composition_measures.h"
 #include "attnscope/model/model.h"
 #include "attnscope/numerics/compute.h"
 

@@ -158,6 +158,10 @@ LoadedCircuit load_circuit(const Model& model, std::int64_t layer, Role circuit,
   if (variant.fold_norm != FoldNorm::none) {
     const bool centered = variant.fold_norm == FoldNorm::centered &&
                           model.spec().architecture.norm->kind == NormKind::layer;
+    if (out.right.cols() != model.dimensions(layer).width) {  // of Zamba2
+      out.skipped = "its attention has inputs other than the residual stream";
+      return out;
+    }
     if (!qk && centered) center_columns(out.left);
     const auto gain = read_input_gain(model, layer);
     out.skipped = gain.skipped;

@@ -80,6 +80,7 @@ std::uint64_t matrix_spectrum_bytes(const Model& model, std::int64_t layer, Role
 }
 
 std::uint64_t copied_weights_bytes(const Model& model, std::uint64_t memory_bytes) {
+  if (model.layer_runner() != nullptr) return 0;  // layers run outside of this library
   std::uint64_t copy = forward_weights_bytes(model);
   const bool decodes = model.stack() == "decoder" || model.stack() == "cross";
   for (const char* stack : {"encoder", "decoder", "cross"}) {

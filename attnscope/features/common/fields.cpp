@@ -142,8 +142,43 @@ Field latent_rms_field() {
 std::vector<Field> mla_text_parameter_fields() {
   std::vector<Field> fields = text_parameter_fields();
   fields.push_back(tokens_hash_parameter());
-  for (Field& field : fields) field.with = "tokens_hash";
+  for (Field& field : fields) {
+    if (field.with.empty()) field.with = "tokens_hash";
+  }
   return fields;
+}
+
+Field message_role_field() {
+  return {.name = "message_role",
+          .type = text,
+          .nulls = Nulls::whole,
+          .meaning =
+              "role of the message that the token comes from, or template. Null if the chat "
+              "template changes the messages.",
+          .where = "metrics.md#chats",
+          .with = "chat_date"};
+}
+
+void add_chat_parameter_fields(std::vector<Field>& fields) {
+  constexpr std::string_view kParameters = "formats.md#parameters";
+  fields.push_back({.name = "chat_date",
+                    .type = text,
+                    .meaning = "date that the chat template sees",
+                    .where = kParameters,
+                    .with = "chat_date",
+                    .optional = true});
+  fields.push_back({.name = "chat_template",
+                    .type = text,
+                    .meaning = "name of the chat template, if requested",
+                    .where = kParameters,
+                    .with = "chat_template",
+                    .optional = true});
+  fields.push_back({.name = "no_generation_prompt",
+                    .type = flag,
+                    .meaning = "true: the chat does not end with the start of an answer",
+                    .where = kParameters,
+                    .with = "no_generation_prompt",
+                    .optional = true});
 }
 
 Field histogram_field() {

@@ -41,12 +41,16 @@ Field per_head_parameter();
 std::vector<Field> histogram_parameters();
 /// The source of the tokens of a run (defined in attention/fields.cpp).
 std::vector<Field> text_parameter_fields();
+/// Chats: the role of a position, and the parameters that `chat` adds.
+Field message_role_field();
+void add_chat_parameter_fields(std::vector<Field>& fields);
 /// Which tokens count, for commands that average over positions.
 std::vector<Field> example_parameter_fields();
 Field source_tokens_fact();
 /// The label that `label` names.
 Field label_parameter_field();
 Field tokens_hash_parameter();
+Field edits_hash_parameter();
 /// For runs on prompts with answers: the file name, and the fields about the model's preference.
 Field prompts_parameter_field();
 std::vector<Field> preference_fields();

@@ -22,6 +22,11 @@ struct Prompt {
   const Tokenizer* tokenizer = nullptr;  // null: tokens have ids but no text
 };
 
+/// The message role of a token of a chat; null if it is unknown.
+inline Value role_value(const TokenIds& tokens, std::size_t at) {
+  return tokens.roles[at].empty() ? Value() : Value(tokens.roles[at]);
+}
+
 /// The text of a token; null if the tokenizer does not know it.
 inline Value token_value(const Tokenizer* tokenizer, std::int64_t id) {
   if (tokenizer == nullptr || !tokenizer->spelling(id)) return {};

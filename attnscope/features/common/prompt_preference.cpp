@@ -17,12 +17,6 @@ double mean_of_all(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// a − b per prompt, or a if `b` is empty.
-std::vector<double> less(std::vector<double> a, const std::vector<double>& b) {
-  for (std::size_t at = 0; at < b.size(); ++at) a[at] -= b[at];
-  return a;
-}
-
 }  // namespace
 
 TextRows prompt_rows(const AnsweredPrompts& prompts) {
@@ -54,9 +48,15 @@ void note_long_prompts(const ForwardPass& pass, const AnsweredPrompts& prompts, 
 }
 
 Preference preference_of(const std::vector<double>& clean, const std::vector<double>& corrupted) {
-  Preference out{.clean = mean_of_all(clean), .corrupted = {}, .wholes = less(clean, corrupted)};
+  Preference out{
+      .clean = mean_of_all(clean), .corrupted = {}, .wholes = prompt_differences(clean, corrupted)};
   if (!corrupted.empty()) out.corrupted = mean_of_all(corrupted);
   return out;
+}
+
+std::vector<double> prompt_differences(std::vector<double> a, const std::vector<double>& b) {
+  for (std::size_t at = 0; at < b.size(); ++at) a[at] -= b[at];
+  return a;
 }
 
 MeanWithError mean_over_prompts(const std::vector<double>& values) {
@@ -68,7 +68,7 @@ MeanWithError mean_over_prompts(const std::vector<double>& values) {
 MeanWithError share_of(const std::vector<double>& a, const std::vector<double>& b,
                        const Preference& preference) {
   if (a.empty() || !(preference.whole() > 0)) return {};
-  return ratio_of_sums(less(a, b), preference.wholes);
+  return ratio_of_sums(prompt_differences(a, b), preference.wholes);
 }
 
 void note_preference(const std::string& model, const Preference& preference, RowSink& sink) {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "attnscope/features/common/sequence_batches.h"
+#include "attnscope/inputs/text/score_positions.h"
 #include "attnscope/interventions/answer_logits.h"
 #include "attnscope/numerics/statistics/running_mean.h"
 #include "attnscope/rows/record.h"
@@ -15,9 +17,15 @@
 
 namespace attnscope {
 
+/// Positions of a prompt's tokens by their label.
+using PromptLabels = std::map<std::string, Positions>;
+
 struct PromptsRequest {
   std::vector<AnsweredPrompts> of_models;
-  Record parameters;  // report parameters that describe their source
+  std::vector<PromptLabels> labels = {};  // per prompt, with the same names; empty: none are given
+  Record parameters;                      // report parameters that describe their source
+  /// Per prompt the index of its group, from 0; empty: prompts are independent.
+  std::vector<std::int64_t> groups = {};
 };
 
 /// Returns the rows of the clean and corrupted texts together.
@@ -40,6 +48,9 @@ struct Preference {
 };
 /// `corrupted`: empty without corrupted prompts.
 Preference preference_of(const std::vector<double>& clean, const std::vector<double>& corrupted);
+
+/// Returns a − b per prompt, or a if `b` is empty.
+std::vector<double> prompt_differences(std::vector<double> a, const std::vector<double>& b);
 
 MeanWithError mean_over_prompts(const std::vector<double>& values);
 

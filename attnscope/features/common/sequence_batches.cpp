@@ -6,6 +6,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/forward/audio_embedding.h"
 #include "attnscope/rows/lossless_json.h"
 
@@ -30,19 +31,23 @@ bool has_decoder(const Model& model) {
   return model.stack() == "encoder" && model.sibling("decoder") != nullptr;
 }
 
-/// Adds the types and texts of tokens, if any sequence has them.
+/// Adds the types, texts and message roles of tokens, if any sequence has them.
 template <class Into>
 void add_facts_of_tokens(std::span<const TokenIds> sequences, Into& into) {
-  const auto add = [&](const char* name, std::vector<std::int64_t> TokenIds::*of) {
+  const auto add = [&](const char* name, auto of, const auto& value_of) {
     const bool any = std::any_of(sequences.begin(), sequences.end(),
                                  [&](const TokenIds& ids) { return !(ids.*of).empty(); });
     if (!any) return;
     Value::List all;
-    for (const TokenIds& ids : sequences) all.emplace_back(ids.*of);
+    for (const TokenIds& ids : sequences) all.emplace_back(value_of(ids.*of));
     into.add(name, std::move(all));
   };
-  add("types", &TokenIds::types);
-  add("texts", &TokenIds::texts);
+  const auto numbers = [](const std::vector<std::int64_t>& list) { return Value(list); };
+  add("types", &TokenIds::types, numbers);
+  add("texts", &TokenIds::texts, numbers);
+  add("roles", &TokenIds::roles, [](const std::vector<std::string>& list) {
+    return Value(Value::List(list.begin(), list.end()));
+  });
 }
 
 BatchInputs inputs_of(const SequenceBatch& batch) {
@@ -86,7 +91,10 @@ void add_batches(Plan& plan, std::size_t index, const Model& model, const BatchI
     if (of == BatchOf::any) return true;
     for (const auto& sequences : {inputs.tokens, inputs.sources}) {
       if (!sequences.empty() && sequences[one].size() != sequences[other].size()) return false;
-      if (!sequences.empty() && sequences[one].texts != sequences[other].texts) return false;
+      if (!sequences.empty() && (sequences[one].texts != sequences[other].texts ||
+                                 sequences[one].roles != sequences[other].roles)) {
+        return false;
+      }
     }
     return inputs.scored.empty() || inputs.scored[one] == inputs.scored[other];
   };
@@ -227,6 +235,8 @@ void run_batch(const WorkItem& item, const ModelSource& source, const Compute& c
       for (PassWatcher* watcher : of_routing) watcher->on_routing(item, routing);
     };
   }
+  RunEdits edits(pass, source.watchers, compute, observer.hooks);  // of commands that take edits
+  observer.hooks = edits.hooks();
   run_inputs(pass, inputs_of(batch), observer, compute);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attnscope/base/error.h"
+#include "attnscope/features/common/options/device_options.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/common/options/text_options.h"
@@ -157,7 +158,7 @@ std::vector<Exclusion> read_exclusions() {
                                                         example_exclusions(/*with_windows=*/true));
   exclusions.push_back({"pairs",
                         {"directions", "top", "copying", "text", "text_pair", "text_file", "tokens",
-                         "token_types", "token_file", "lines"},
+                         "token_types", "token_file", "lines", "chat"},
                         "shows token pairs, not directions"});
   return exclusions;
 }
@@ -185,6 +186,7 @@ Command read_command() {
                             read_parameters(),
                             read_text_parameters(),
                             run_parameters(),
+                            device_parameters(),
                             output_parameters()}),
       .exclusions = read_exclusions(),
       .run = run_read_command};

@@ -1,5 +1,6 @@
 #include "attnscope/features/experts/run.h"
 
+#include "attnscope/features/common/options/device_options.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/common/options/text_options.h"
@@ -38,7 +39,7 @@ Command experts_command() {
   std::vector<Exclusion> exclusions = joined_exclusions(text_exclusions(/*with_windows=*/true),
                                                         example_exclusions(/*with_windows=*/true));
   for (const char* text :
-       {"text", "text_pair", "text_file", "tokens", "token_types", "token_file"}) {
+       {"text", "text_pair", "text_file", "tokens", "token_types", "token_file", "chat"}) {
     exclusions.push_back({text, {"experts", "energy"}, "reports routing on a text"});
   }
   return {
@@ -53,6 +54,7 @@ Command experts_command() {
                             example_parameters(),
                             {experts_parameter(), energy_parameter(ExpertsRequest().thresholds)},
                             work_parameters(),
+                            device_parameters(),
                             output_parameters()}),
       .exclusions = std::move(exclusions),
       .analyses = {&experts_analysis(), &routing_analysis()},

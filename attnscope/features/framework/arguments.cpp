@@ -77,7 +77,10 @@ struct AddText {
     add_list(layers.ranges, [](const LayerRange& range) { return range.text(); });
   }
   void operator()(const HeadIndex& place) const { add(head_text(place)); }
-  void operator()(const HeadInput& receiver) const { add(receiver_text(receiver)); }
+  void operator()(const std::vector<HeadIndex>& places) const { add(heads_text(places)); }
+  void operator()(const std::vector<HeadInput>& receivers) const {
+    add_list(receivers, receiver_text);
+  }
   void operator()(const std::vector<double>& shares) const { add_list(shares, shortest_decimal); }
   void operator()(const std::vector<Rank>& ranks) const {
     add_list(ranks, [](const Rank& rank) { return rank.text(); });

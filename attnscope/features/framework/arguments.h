@@ -56,6 +56,9 @@ class Arguments {
   std::vector<double> shares(std::string_view name) const {
     return value_or_empty<std::vector<double>>(name);
   }
+  std::vector<HeadIndex> heads(std::string_view name) const {
+    return value_or_empty<std::vector<HeadIndex>>(name);
+  }
   /// All layers if none is named.
   LayerSelection layers(std::string_view name) const {
     return value_or_empty<LayerSelection>(name);

@@ -25,6 +25,7 @@ namespace attnscope {
 
 struct Command;
 class Hub;
+class RenderedChats;
 
 /// An example call shown by help.
 struct Example {
@@ -58,6 +59,8 @@ struct Session {
   std::function<void(const std::string&)> on_note;
   /// Receives generated text while it is generated: PredictRequest::on_text. May be empty.
   std::function<void(std::string_view)> on_text;
+  /// Receives the texts of chats that the command renders. May be null.
+  std::shared_ptr<RenderedChats> chats;
   /// Spells a parameter for this front end, in texts that outlast the run.
   SpellParameter spell;
   /// Output is a table for people: if a request matches several results, they are listed instead of
@@ -85,7 +88,8 @@ struct Command {
   WeightMatrix (*array)(const Arguments&, const Session&) = nullptr;
 };
 
-/// Runs a command that produces rows, and adds the stack to rows of models with several stacks.
+/// Runs a command that produces rows, and adds the stack to rows of models with several stacks, and
+/// the texts of chats.
 void run_rows(const Command& command, const Arguments& arguments, const Session& session,
               RowSink& sink);
 

@@ -24,7 +24,8 @@ enum class ParameterType {
   roles,     // several of them, each once: std::vector<Role>
   layers,    // "0-3,-4-": LayerSelection
   head,      // "L5H3", "5.3" or "5,3": HeadIndex
-  receiver,  // "L5H3", or one of its inputs, "L5H3.q": HeadInput
+  heads,     // "L5H3,L6H0" or "5.3,6.0": std::vector<HeadIndex>, each once
+  receiver,  // "L5H3", inputs of heads, "L5H3.q,L6H0.k", or "logits": std::vector<HeadInput>
   shares,    // "0.9,0.99", between 0 and 1: std::vector<double>, ascending, each once
   ranks,     // "512,0.1D": std::vector<Rank>, each once
   bins,      // "80" or "fd": BinCount
@@ -55,8 +56,9 @@ struct BinCount {
 /// The value of a parameter; ParameterType defines which alternative it holds.
 using ParameterValue =
     std::variant<bool, std::int64_t, std::uint64_t, std::string, Role, std::vector<Role>,
-                 LayerSelection, HeadIndex, HeadInput, std::vector<double>, std::vector<Rank>,
-                 BinCount, ValueRange, std::vector<std::string>>;
+                 LayerSelection, HeadIndex, std::vector<HeadIndex>, std::vector<HeadInput>,
+                 std::vector<double>, std::vector<Rank>, BinCount, ValueRange,
+                 std::vector<std::string>>;
 
 /// In the texts, `{name}` stands for another parameter, which each front end spells in its own
 /// form.

@@ -154,21 +154,35 @@ HeadIndex head_of(const Parameter& parameter, const std::string& text) {
                         parts[1].find_first_not_of("0123456789") == std::string::npos;
   if (!numbered) {
     const bool receiver = parameter.type == ParameterType::receiver;
-    refuse_value(parameter, "'" + text + "' is not a head",
-                 receiver ? "for example: L5H3, or L5H3.q for its queries" : "for example: L5H3");
+    refuse_value(
+        parameter, "'" + text + "' is not a head",
+        receiver ? "for example: L5H3, L5H3.q for its queries, or logits" : "for example: L5H3");
   }
   return {whole_number(parameter, parts[0], -kMaxSize, kMaxSize),
           whole_number(parameter, parts[1], 0, kMaxSize)};
 }
 
-/// A head, or one of its inputs: "L5H3.q".
+/// A head, or one of its inputs: "L5H3.q". Or the logits.
 HeadInput receiver_of(const Parameter& parameter, const std::string& text) {
+  if (text == "logits") return {.head = {}, .input = {}, .logits = true};
   for (const Role role : {Role::query, Role::key, Role::value}) {
     const std::string input = "." + std::string(role_name(role));
     if (!text.ends_with(input)) continue;
     return {.head = head_of(parameter, text.substr(0, text.size() - input.size())), .input = role};
   }
   return {.head = head_of(parameter, text), .input = {}};
+}
+
+/// One receiver or several. "5,3" is one head.
+std::vector<HeadInput> receivers_of(const Parameter& parameter, const std::string& text) {
+  if (text.find_first_not_of("-0123456789, ") == std::string::npos) {
+    return {receiver_of(parameter, text)};
+  }
+  std::vector<HeadInput> receivers;
+  for (const std::string& part : list_parts(text)) {
+    receivers.push_back(receiver_of(parameter, part));
+  }
+  return receivers;
 }
 
 BinCount bins_of(const Parameter& parameter, const std::string& text) {
@@ -213,7 +227,9 @@ ParameterValue value_from_text(const Parameter& parameter, const std::string& te
       return each_once(text, [&](const std::string& part) { return role_of(parameter, part); });
     case ParameterType::layers: return layers_of(parameter, text);
     case ParameterType::head: return head_of(parameter, text);
-    case ParameterType::receiver: return receiver_of(parameter, text);
+    case ParameterType::heads:
+      return each_once(text, [&](const std::string& part) { return head_of(parameter, part); });
+    case ParameterType::receiver: return receivers_of(parameter, text);
     case ParameterType::shares: return shares_of(parameter, text);
     case ParameterType::ranks:
       return each_once(text, [&](const std::string& part) { return parse_rank(part); });

@@ -67,7 +67,14 @@ std::vector<std::int64_t> LayerSelection::resolve(std::int64_t layers,
 
 std::string head_text(const HeadIndex& place) { return head_name(place.layer, place.head); }
 
+std::string heads_text(const std::vector<HeadIndex>& places) {
+  std::vector<std::string> texts;
+  for (const HeadIndex& place : places) texts.push_back(head_text(place));
+  return join(texts, ",");
+}
+
 std::string receiver_text(const HeadInput& receiver) {
+  if (receiver.logits) return "logits";
   const std::string input = receiver.input ? "." + std::string(role_name(*receiver.input)) : "";
   return head_text(receiver.head) + input;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/base/head_index.h"
 #include "attnscope/base/role.h"
 #include "attnscope/model/model.h"
 #include "attnscope/rows/record.h"
@@ -34,22 +35,19 @@ struct LayerSelection {
   std::vector<std::int64_t> resolve(std::int64_t layers, std::string_view model) const;
 };
 
-/// One head of one layer; a negative layer counts from the end.
-struct HeadIndex {
-  std::int64_t layer = 0;
-  std::int64_t head = 0;
-};
-
 /// "L5H3".
 std::string head_text(const HeadIndex& place);
+/// "L5H3,L6H0".
+std::string heads_text(const std::vector<HeadIndex>& places);
 
-/// A head whose input is changed: all of them, or its queries, keys or values alone.
+/// A head whose input is changed: all of them, or its queries, keys or values alone. Or the logits.
 struct HeadInput {
   HeadIndex head;
   std::optional<Role> input;  // query, key or value
+  bool logits = false;        // instead of a head
 };
 
-/// "L5H3" or "L5H3.q".
+/// "L5H3", "L5H3.q" or "logits".
 std::string receiver_text(const HeadInput& receiver);
 
 /// With its layer counted from the first. Throws Error(usage) naming the parameter where the model

@@ -240,6 +240,12 @@ const std::vector<Field>& model_facts() {
                    .form = list,
                    .meaning = "layers that share the matrices, ascending, counted from 0",
                    .where = kWhereModels}}},
+      {.name = "text",
+       .type = text,
+       .meaning = "an input chat as rendered by the chat template; absent for several chats",
+       .where = kWhereModels,
+       .with = "chat_date",
+       .optional = true},
   };
   return facts;
 }

@@ -1,5 +1,6 @@
 #include "attnscope/features/lens/run.h"
 
+#include "attnscope/features/common/options/device_options.h"
 #include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/options/label_option.h"
 #include "attnscope/features/lens/label_run.h"
@@ -24,14 +25,19 @@ namespace {
 
 using enum ParameterType;
 
-bool wants_middles(const Arguments& arguments) {
-  return arguments.text("states") == "resid_pre,resid_mid";
+LensStates states_of(const Arguments& arguments) {
+  const std::vector<std::string> states = arguments.texts("states");
+  const auto has = [&](const char* name) { return std::ranges::count(states, name) > 0; };
+  return {.middles = has("resid_mid"),
+          .attn_out = has("attn_out"),
+          .mlp_out = has("mlp_out"),
+          .tuned_lens = arguments.text("tuned_lens")};
 }
 
 void run_grid_of(const Arguments& arguments, const Session& session,
-                 const std::vector<Model>& models, RowSink& sink) {
+                 const std::vector<Model>& models, const Context& context, RowSink& sink) {
   std::deque<TokenizedText> texts;
-  LensGridRequest request{.middles = wants_middles(arguments), .top = *arguments.integer("top")};
+  LensGridRequest request{.states = states_of(arguments), .top = *arguments.integer("top")};
   ScoredTexts targets;
   const bool paired = std::any_of(models.begin(), models.end(), is_of_encoder_decoder);
   if (paired || arguments.given("target") || arguments.given("target_tokens")) {
@@ -48,7 +54,7 @@ void run_grid_of(const Arguments& arguments, const Session& session,
       if (!note.empty()) sink.add_note(note);
     }
   }
-  run_lens_grid(models, request, EditingContext(arguments, session, session.context), sink);
+  run_lens_grid(models, request, context, sink);
 }
 
 /// Removes the stacks whose states reach the unembedding only through a decoder; a note names
@@ -70,24 +76,30 @@ void run_lens_command(const Arguments& arguments, const Session& session, RowSin
     throw Error(ErrorKind::usage, {.parameter = "top", .problem = "requires {grid}"});
   }
   const std::vector<Model> models = with_heads(open_models(arguments, session), sink);
-  if (arguments.given("prompts")) {
-    check_single_texts(models, "prompts");
-    return run_lens_prompts(models,
-                            {.prompts = prompts_request(arguments, session, models),
-                             .middles = wants_middles(arguments)},
-                            session.context, sink);
-  }
-  if (arguments.given("label")) {
-    LensLabelRequest request{.label = arguments.text("label"), .middles = wants_middles(arguments)};
-    request.texts = label_texts(arguments, session, models, request.parameters, sink);
-    return run_lens_labels(models, request, session.context, sink);
-  }
-  if (arguments.flag("grid")) return run_grid_of(arguments, session, models, sink);
   const StoringContext storing(arguments, session);
   const EditingContext context(arguments, session, storing);
+  if (arguments.given("prompts")) {
+    check_single_texts(models, "prompts");
+    return run_lens_prompts(
+        models,
+        {.prompts = prompts_request(arguments, session, models), .states = states_of(arguments)},
+        context, sink);
+  }
+  if (arguments.given("label")) {
+    if (states_of(arguments).attn_out || states_of(arguments).mlp_out) {
+      throw Error(ErrorKind::usage,
+                  {.parameter = "states",
+                   .problem = "with {label}, only states of the residual stream are decoded"});
+    }
+    LensLabelRequest request{.label = arguments.text("label"),
+                             .middles = states_of(arguments).middles};
+    request.texts = label_texts(arguments, session, models, request.parameters, sink);
+    return run_lens_labels(models, request, context, sink);
+  }
+  if (arguments.flag("grid")) return run_grid_of(arguments, session, models, context, sink);
   run_lens(models,
            {.texts = scored_texts_or_targets(arguments, session, models, sink),
-            .middles = wants_middles(arguments)},
+            .states = states_of(arguments)},
            context, sink);
 }
 
@@ -108,7 +120,7 @@ Command lens_command() {
                         {"token_file", "sequences", "length", "seed", "consecutive", "lines",
                          "score_positions", "store", "target_file"},
                         "reports one row per token of a single text"});
-  exclusions.push_back({"edits", {"store", "prompts", "label"}, "changes the run"});
+  exclusions.push_back({"tuned_lens", {"store", "label"}, "changes what is decoded"});
   return {
       .name = "lens",
       .summary = "Decode each layer's residual stream (logit lens)",
@@ -130,11 +142,18 @@ Command lens_command() {
            window_parameters(kScoredWindows),
            example_parameters(),
            {{.name = "states",
-             .type = choice,
-             .help = "decode the residual stream before each layer, or also after its attention",
+             .type = several,
+             .help = "states to decode: before each layer (always), after its attention, or what "
+                     "its attention or MLP alone adds",
              .metavariable = "WHICH",
-             .choices = {"resid_pre", "resid_pre,resid_mid"},
+             .choices = {"resid_pre", "resid_mid", "attn_out", "mlp_out"},
              .default_text = "resid_pre"},
+            {.name = "tuned_lens",
+             .type = file,
+             .group = OptionGroup::input,
+             .help = "translate the states before each layer with the tuned lens in this folder, "
+                     "as saved by the Python package tuned-lens",
+             .metavariable = "FOLDER"},
             {.name = "grid",
              .type = flag,
              .group = OptionGroup::mode,
@@ -150,6 +169,7 @@ Command lens_command() {
                             "number) at each state"),
             prompts_parameter("report how much each state prefers the correct answer to prompts")},
            run_parameters(),
+           device_parameters(),
            {store_parameter(), edits_parameter()},
            output_parameters()}),
       .exclusions = std::move(exclusions),

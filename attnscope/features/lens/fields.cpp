@@ -1,5 +1,6 @@
 // Rows of `lens`: each residual-stream state over a text, or at each of its tokens.
 #include "attnscope/features/common/fields.h"
+#include "attnscope/features/common/certainty_fields.h"
 #include "attnscope/rows/field.h"
 
 namespace attnscope {
@@ -25,9 +26,10 @@ Field state_field() {
           .meaning =
               "point in the residual stream. resid_pre: before the layer. resid_mid: after its "
               "attention. resid_mid_cross: after its cross-attention. resid_post: after the last "
-              "layer.",
+              "layer. Others: what one component of the layer alone adds to the residual stream.",
           .where = kLensSection,
-          .choices = {"resid_pre", "resid_mid", "resid_mid_cross", "resid_post"}};
+          .choices = {"resid_pre", "attn_out", "mixer_out", "resid_mid", "cross_attn_out",
+                      "resid_mid_cross", "mlp_out", "resid_post"}};
 }
 
 Field measure(std::string_view name, std::string_view unit, std::string_view heading,
@@ -65,6 +67,25 @@ Field mid_parameter() {
           .where = "formats.md#parameters"};
 }
 
+/// Which states are decoded, and with which lens.
+void add_state_parameters(std::vector<Field>& parameters) {
+  parameters.push_back(mid_parameter());
+  const auto component = [&](std::string_view name, std::string_view meaning) {
+    parameters.push_back({.name = name,
+                          .type = flag,
+                          .meaning = meaning,
+                          .where = "formats.md#parameters",
+                          .with = "states"});
+  };
+  component("attn_out", "true: what each attention (or other mixer) adds is also decoded");
+  component("mlp_out", "true: what each MLP adds is also decoded");
+  parameters.push_back({.name = "tuned_lens",
+                        .type = text,
+                        .meaning = "folder of the tuned lens that translates states before layers",
+                        .where = "formats.md#parameters",
+                        .with = "tuned_lens"});
+}
+
 }  // namespace
 
 RowKind lens_rows() {
@@ -89,8 +110,9 @@ RowKind lens_rows() {
       .parameters = text_parameter_fields()};
   for (Field& field : mean_fields(Nulls::none)) kind.fields.push_back(std::move(field));
   for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
-  kind.parameters.push_back(mid_parameter());
+  add_state_parameters(kind.parameters);
   kind.parameters.push_back(tokens_hash_parameter());
+  kind.parameters.push_back(edits_hash_parameter());
   return kind;
 }
 
@@ -120,6 +142,7 @@ RowKind lens_grid_rows() {
        .nulls = Nulls::whole,
        .meaning = "text of the token at this position; null if no tokenizer can decode it",
        .where = kLensSection},
+      message_role_field(),
       {.name = "top_token",
        .type = integer,
        .meaning = "id of the top-1 token decoded from the state",
@@ -170,14 +193,16 @@ RowKind lens_grid_rows() {
                       .type = flag,
                       .meaning = "true: one row per state and token of a single text",
                       .where = "formats.md#parameters"},
-                     text_parameter_fields().front(),
-                     mid_parameter(),
-                     {.name = "top",
-                      .type = integer,
-                      .unit = "tokens",
-                      .meaning = "number of most likely tokens listed per row; 1 if absent",
-                      .where = "formats.md#parameters",
-                      .with = "top"}};
+                     text_parameter_fields().front()};
+  add_chat_parameter_fields(kind.parameters);
+  add_state_parameters(kind.parameters);
+  kind.parameters.push_back({.name = "top",
+                             .type = integer,
+                             .unit = "tokens",
+                             .meaning = "number of most likely tokens listed per row; 1 if absent",
+                             .where = "formats.md#parameters",
+                             .with = "top"});
+  kind.parameters.push_back(edits_hash_parameter());
   return kind;
 }
 
@@ -188,7 +213,9 @@ RowKind lens_prompts_rows() {
                   .meaning = "how strongly one residual-stream state prefers the correct answers",
                   .place = {model_field(), stack_field(), state_layer_field(), state_field()},
                   .models = model_facts(),
-                  .parameters = {prompts_parameter_field(), mid_parameter()}};
+                  .parameters = {prompts_parameter_field()}};
+  add_state_parameters(kind.parameters);
+  kind.parameters.push_back(edits_hash_parameter());
   kind.fields = preference_fields();
   const auto own = [](std::string_view name, std::string_view unit, std::string_view heading,
                       std::string_view meaning, Nulls nulls) {
@@ -213,6 +240,13 @@ RowKind lens_prompts_rows() {
           "share of clean prompts whose correct answer scores above the incorrect one",
           Nulls::none)};
   kind.fields.insert(kind.fields.end() - 1, shares.begin(), shares.end());
+  const auto add = [&](const std::vector<Field>& fields) {
+    kind.fields.insert(kind.fields.end(), fields.begin(), fields.end());
+  };
+  add(mean_interval_fields("logit_difference_low", "logit_difference_high", "logits",
+                           "lower end of the 95% bootstrap interval of logit_difference over clean "
+                           "prompts. Null for fewer than 8 independent prompts."));
+  add(share_certainty_fields());
   return kind;
 }
 
@@ -250,6 +284,7 @@ RowKind lens_label_rows() {
   for (Field& field : text_parameter_fields()) kind.parameters.push_back(std::move(field));
   for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
   kind.parameters.push_back(mid_parameter());
+  kind.parameters.push_back(edits_hash_parameter());
   return kind;
 }
 

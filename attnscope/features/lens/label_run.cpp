@@ -5,6 +5,7 @@
 
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/options/label_option.h"
 #include "attnscope/features/common/sequence_batches.h"
 #include "attnscope/features/common/text_length.h"
@@ -36,7 +37,8 @@ Matrix<float> logits_of_state(const ForwardPass& pass, MatrixView<const float> s
 
 /// Adds the states of one text.
 void add_states(const ForwardPass& pass, const TokenIds& ids, std::int64_t label, bool middles,
-                std::vector<LabelState>& states, const Compute& compute) {
+                std::vector<LabelState>& states, std::span<BatchWatcher* const> watchers,
+                const Compute& compute) {
   const std::int64_t layers = pass.model().dimensions().layers;
   std::size_t next = 0;
   const auto add = [&](const LensState& state, MatrixView<const float> stream) {
@@ -63,6 +65,8 @@ void add_states(const ForwardPass& pass, const TokenIds& ids, std::int64_t label
       add({.layer = layer, .point = StreamPoint::resid_mid}, stream);
     };
   }
+  RunEdits edits(pass, watchers, compute);
+  observer.hooks = edits.hooks();
   pass.run(std::span(&ids, 1), observer, compute);
 }
 
@@ -87,7 +91,7 @@ void run_lens_labels(std::span<const Model> models, const LensLabelRequest& requ
                      .run = [&, index, label](const Compute& compute) {
                        for (const TokenIds& ids : request.texts[index]) {
                          add_states(ready.pass(index), ids, label, request.middles, found[index],
-                                    compute);
+                                    context.watchers, compute);
                        }
                      }});
   }
@@ -96,6 +100,7 @@ void run_lens_labels(std::span<const Model> models, const LensLabelRequest& requ
   ReportHead head{.command = "lens", .parameters = {{"label", request.label}}};
   for (const auto& [name, value] : request.parameters.fields()) head.parameters.add(name, value);
   head.parameters.add("resid_mid", request.middles);
+  add_edits_hash(head.parameters, context, models);
   for (const Model& model : models) head.models.push_back(facts_record(summarize(model)));
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "attnscope/features/lens/tuned_lens.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/interventions/answer_logits.h"
@@ -13,8 +14,40 @@ namespace attnscope {
 namespace {
 
 // As StreamPoint counts.
-constexpr std::array<std::string_view, 4> kPointNames = {"resid_pre", "resid_mid",
-                                                         "resid_mid_cross", "resid_post"};
+constexpr std::array<std::string_view, 8> kPointNames = {
+    "resid_pre",      "attn_out",        "mixer_out", "resid_mid",
+    "cross_attn_out", "resid_mid_cross", "mlp_out",   "resid_post"};
+
+std::optional<StreamPoint> component_of(HookPoint point) {
+  switch (point) {
+    case HookPoint::attn_out: return StreamPoint::attn_out;
+    case HookPoint::mixer_out: return StreamPoint::mixer_out;
+    case HookPoint::cross_attn_out: return StreamPoint::cross_attn_out;
+    case HookPoint::mlp_out: return StreamPoint::mlp_out;
+    default: return {};
+  }
+}
+
+/// Reads what each component adds to the residual stream.
+class ComponentHooks : public ForwardHooks {
+ public:
+  using Keep = std::function<void(const LensState&, MatrixView<const float>)>;
+
+  ComponentHooks(const LensChoice& choice, Keep keep) : choice_(choice), keep_(std::move(keep)) {}
+
+  bool wants(HookPoint point, std::int64_t /*layer*/) const override {
+    const auto component = component_of(point);
+    return component && (component == StreamPoint::mlp_out ? choice_.mlp_out : choice_.attn_out);
+  }
+  bool changes(HookPoint /*point*/, std::int64_t /*layer*/) const override { return false; }
+  void visit(const HookedValues& values) override {
+    keep_({.layer = values.layer, .point = component_of(values.point).value()}, values.values);
+  }
+
+ private:
+  const LensChoice& choice_;
+  Keep keep_;
+};
 
 LensReading reading_of(std::span<const float> logits, std::span<const float> final_logits,
                        std::int64_t token, std::int64_t most_likely, const Compute& compute) {
@@ -37,22 +70,28 @@ LensReading reading_of(std::span<const float> logits, std::span<const float> fin
 /// The given rows of each state; their state names are appended to `states`.
 std::vector<Matrix<float>> kept_states(const ForwardPass& pass, std::span<const TokenIds> sequences,
                                        std::span<const TokenIds> sources,
-                                       std::span<const std::int64_t> rows, bool middles,
+                                       std::span<const std::int64_t> rows, const LensChoice& choice,
                                        std::vector<LensState>& states, const Compute& compute,
-                                       ForwardHooks* hooks = nullptr) {
+                                       const MakeHooks& edits = {}) {
   std::vector<Matrix<float>> kept;
   const auto keep = [&](const LensState& state, MatrixView<const float> stream) {
     states.push_back(state);
     kept.push_back(picked_rows(stream, rows));
+    if (choice.tuned != nullptr && state.point == StreamPoint::resid_pre) {
+      kept.back() = choice.tuned->translated(state.layer, kept.back().view(), compute);
+    }
   };
-  ForwardObserver observer{.hooks = hooks};
+  ComponentHooks components(choice, keep);
+  const bool decodes_components = choice.attn_out || choice.mlp_out;
+  ForwardObserver observer{.hooks = decodes_components ? &components : nullptr};
+  if (edits) observer.hooks = edits(observer.hooks);
   observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
     const std::int64_t layers = pass.model().dimensions().layers;
     keep(index < layers ? LensState{.layer = index}
                         : LensState{.layer = layers - 1, .point = StreamPoint::resid_post},
          stream);
   };
-  if (middles) {
+  if (choice.middles) {
     observer.on_middle = [&](std::int64_t layer, MatrixView<const float> stream) {
       const LayerWeights& weights = pass.weights().layers[static_cast<std::size_t>(layer)];
       keep({.layer = layer,
@@ -78,12 +117,12 @@ double median_of(std::vector<std::int64_t> ranks) {
 
 }  // namespace
 
-Lens read_lens(const ForwardPass& pass, const ScoredPositions& positions, bool middles,
-               std::int64_t most_likely, const Compute& compute, ForwardHooks* hooks) {
+Lens read_lens(const ForwardPass& pass, const ScoredPositions& positions, const LensChoice& choice,
+               std::int64_t most_likely, const Compute& compute, const MakeHooks& edits) {
   Lens out;
   const std::vector<Matrix<float>> kept =
-      kept_states(pass, positions.inputs, positions.sources, positions.rows, middles, out.states,
-                  compute, hooks);
+      kept_states(pass, positions.inputs, positions.sources, positions.rows, choice, out.states,
+                  compute, edits);
 
   const std::int64_t count = std::ssize(positions.rows);
   out.readings.assign(kept.size(), std::vector<LensReading>(positions.rows.size()));
@@ -112,11 +151,11 @@ Lens read_lens(const ForwardPass& pass, const ScoredPositions& positions, bool m
 
 LensDifferences read_lens_differences(const ForwardPass& pass, std::span<const TokenIds> texts,
                                       std::span<const std::int64_t> right,
-                                      std::span<const std::int64_t> wrong, bool middles,
-                                      const Compute& compute) {
+                                      std::span<const std::int64_t> wrong, const LensChoice& choice,
+                                      const Compute& compute, const MakeHooks& edits) {
   LensDifferences out;
   std::vector<Matrix<float>> kept =
-      kept_states(pass, texts, {}, last_rows(texts), middles, out.states, compute);
+      kept_states(pass, texts, {}, last_rows(texts), choice, out.states, compute, edits);
   for (Matrix<float>& state : kept) {
     const Matrix<float> ended = pass.finish(std::move(state), compute);
     out.differences.push_back(logit_differences(pass, ended.view(), right, wrong, compute));

@@ -3,21 +3,35 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "attnscope/forward/forward_pass.h"
+#include "attnscope/forward/hooks.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/forward/scored_positions.h"
 #include "attnscope/rows/record.h"
 
 namespace attnscope {
 
-/// Where the residual stream is read, named as in TransformerLens: before a layer, between its
+class TunedLens;
+
+/// What is decoded, named as in TransformerLens. The residual stream: before a layer, between its
 /// attention and its MLP (resid_mid_cross: after its cross-attention), and after the last layer.
-enum class StreamPoint { resid_pre, resid_mid, resid_mid_cross, resid_post };
+/// Others: what one component adds to it.
+enum class StreamPoint {
+  resid_pre,
+  attn_out,
+  mixer_out,
+  resid_mid,
+  cross_attn_out,
+  resid_mid_cross,
+  mlp_out,
+  resid_post
+};
 
 struct LensState {
   std::int64_t layer = 0;
@@ -44,23 +58,36 @@ struct Lens {
   std::vector<std::vector<LensReading>> readings;  // per state and position
 };
 
-/// Decodes all states at the scored positions. `middles`: also states within layers, for models
-/// with sequential attention and MLP. `most_likely`: number of tokens to list. Throws
-/// Error(unsupported) for a model without logits, and as ForwardPass::run(). `hooks`: of the run;
-/// may be null.
-Lens read_lens(const ForwardPass& pass, const ScoredPositions& positions, bool middles,
-               std::int64_t most_likely, const Compute& compute, ForwardHooks* hooks = nullptr);
+/// What a lens decodes in addition to the states before each layer and after the last one.
+struct LensChoice {
+  bool middles = false;   // states within layers, if attention and MLP are sequential
+  bool attn_out = false;  // what each attention, or other mixer, adds to the residual stream
+  bool mlp_out = false;   // what each MLP adds
+  /// Translates states before layers, so that they are decoded as states after the last layer. Null
+  /// for the logit lens.
+  const TunedLens* tuned = nullptr;
+};
+
+/// Creates the hooks of a run that calls `next` last; see RunEdits.
+using MakeHooks = std::function<ForwardHooks*(ForwardHooks* next)>;
+
+/// Decodes all states at the scored positions. `most_likely`: number of tokens to list. Throws
+/// Error(unsupported) for a model without logits, and as ForwardPass::run(). `edits`: edits of
+/// the run; may be empty.
+Lens read_lens(const ForwardPass& pass, const ScoredPositions& positions, const LensChoice& choice,
+               std::int64_t most_likely, const Compute& compute, const MakeHooks& edits = {});
 
 struct LensDifferences {
   std::vector<LensState> states;                 // in the order of the forward pass
   std::vector<std::vector<double>> differences;  // per state: logit(correct) − logit(incorrect)
 };
 
-/// Decodes the logit difference of two answers at the last token of each text.
+/// Decodes the logit difference of two answers at the last token of each text. `edits`: as for
+/// read_lens().
 LensDifferences read_lens_differences(const ForwardPass& pass, std::span<const TokenIds> texts,
                                       std::span<const std::int64_t> right,
-                                      std::span<const std::int64_t> wrong, bool middles,
-                                      const Compute& compute);
+                                      std::span<const std::int64_t> wrong, const LensChoice& choice,
+                                      const Compute& compute, const MakeHooks& edits = {});
 
 struct LensSums {
   std::int64_t places = 0;

@@ -18,9 +18,15 @@ namespace attnscope {
 /// Each item runs a batch of sequences and decodes each residual-stream state.
 const Analysis& lens_analysis();
 
+/// States that are decoded, see LensChoice.
+struct LensStates {
+  bool middles = false, attn_out = false, mlp_out = false;
+  std::string tuned_lens = {};  // folder of a tuned lens; empty: logit lens
+};
+
 struct LensRequest {
   ScoredTexts texts;
-  bool middles = false;  // also decode states within layers
+  LensStates states;
 };
 
 /// Rows: each state, from the first layer to the last; for an encoder-decoder, the states of its
@@ -31,7 +37,7 @@ void run_lens(std::span<const Model> models, const LensRequest& request, const C
 struct LensGridRequest {
   std::vector<Prompt> prompts;  // per model; for an encoder-decoder with the whole target
   Record text;
-  bool middles = false;
+  LensStates states;
   std::int64_t top = 1;  // number of top tokens per position
 };
 
@@ -42,7 +48,7 @@ void run_lens_grid(std::span<const Model> models, const LensGridRequest& request
 
 struct LensPromptsRequest {
   PromptsRequest prompts;
-  bool middles = false;
+  LensStates states;
 };
 
 /// Rows: each state, with its preference for the correct over the incorrect answers. Throws as

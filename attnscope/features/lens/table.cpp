@@ -8,6 +8,7 @@
 
 #include "attnscope/base/text.h"
 #include "attnscope/features/all_tables.h"
+#include "attnscope/features/common/certainty_marks.h"
 #include "attnscope/rows/field.h"
 #include "attnscope/rows/table/alignment.h"
 #include "attnscope/rows/table/cells.h"
@@ -21,7 +22,8 @@ std::string state_title(const Record& row) {
   const std::string layer = std::to_string(integer_field(row, "layer"));
   const std::string state = text_field(row, "state");
   if (state == "resid_pre") return layer;
-  return state == "resid_post" ? "after " + layer : layer + "½";
+  if (state == "resid_post") return "after " + layer;
+  return state.starts_with("resid_mid") ? layer + "½" : layer + " " + state;
 }
 
 void write_states(const std::vector<const Record*>& rows, const Style& style, std::ostream& out) {
@@ -92,11 +94,14 @@ void write_preferences(const std::vector<const Record*>& rows, const Style& styl
   lines[0] = {
       style.bold("layer"), style.bold("logit difference"), style.bold(corrupted ? "corrupted" : ""),
       style.bold("share"), style.bold("accuracy"),         ""};
+  const auto marked = [&](const std::string& share, const Record& row) {
+    return is_insignificant(row, "share") ? style.dim("· " + share) : share;
+  };
   for (const Record* row : rows) {
     const auto share = number_field(*row, "share");
     lines.push_back({state_title(*row), number_text(*row, "logit_difference", "{:+.4f}"),
                      corrupted ? number_text(*row, "corrupted_logit_difference", "{:+.4f}") : "",
-                     share ? fmt::format("{:+.1f}%", 100 * *share) : "-",
+                     share ? marked(fmt::format("{:+.1f}%", 100 * *share), *row) : "-",
                      number_text(*row, "preference_accuracy", "{:.3f}"),
                      share ? style.bar(std::clamp(*share, 0.0, 1.0)) : ""});
   }
@@ -120,7 +125,8 @@ void write_lens_prompts_table(const Report& report, const WriteOptions& options,
   write_legend(
       "Correct minus incorrect answer: mean logit difference, decoded from the residual stream "
       "before each layer (final norm, then unembedding). share: relative to the final state. "
-      "accuracy: share of prompts whose correct answer scores higher.",
+      "accuracy: share of prompts whose correct answer scores higher. " +
+          insignificance_text(report.rows),
       options, out);
 }
 
@@ -147,13 +153,16 @@ void write_lens_table(const Report& report, const WriteOptions& options, std::os
   }
   if (report.rows.empty()) return;
   const bool grid = report.parameters.find("grid") != nullptr;
+  const bool tuned = report.parameters.find("tuned_lens") != nullptr;
   write_legend(
       std::string(
           grid ? "Above: top-1 token decoded from the residual stream before each layer, at each "
                  "position. A number is the rank of the model's final prediction there. "
                : "") +
-          "Logit lens: final norm, then unembedding. In early layers the residual basis differs, "
-          "so a high loss does not mean missing information. loss, entropy and kl (from the "
+          (tuned ? "Tuned lens: translator of the layer, final norm, then unembedding. "
+                 : "Logit lens: final norm, then unembedding. In early layers the residual basis "
+                   "differs, so a high loss does not mean missing information. ") +
+          "loss, entropy and kl (from the "
           "model's final prediction) are in nats. agreement: same top-1 token as the final "
           "prediction." +
           scored_sentence(report.parameters),

@@ -7,6 +7,7 @@
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
 #include "attnscope/features/common/calibration/calibration_text.h"
+#include "attnscope/features/common/options/device_options.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/features/framework/session.h"
@@ -209,6 +210,7 @@ Command plan_command() {
                                 plan_text_parameters(),
                                 plan_parameters(),
                                 run_parameters(),
+                                device_parameters(),
                                 {store_parameter()},
                                 output_parameters()}),
           .exclusions = plan_text_exclusions(),

@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, 20> kRowFields = {"model",
 
 /// Upper limit for differences of log-probabilities, which come from float32 logits.
 constexpr double kMostNats = std::numeric_limits<float>::max();
-constexpr double kRounding =
+constexpr double kFileRounding =
     1e-6;  // rounding error of cosines and divergences, which are sums of many numbers
 
 void read_matrix(const PlanReader& reader, const PlanObject& place, PlanRow& out) {
@@ -51,8 +51,8 @@ void read_matrix(const PlanReader& reader, const PlanObject& place, PlanRow& out
   if (!reader.field(place, "rank").is_null()) {
     out.rank = reader.integer(place, "rank", 1, *out.break_even_rank);
   }
-  const auto probed = reader.number_or_null(place, "sensitivity", -kRounding, kMostNats);
-  out.predicted_kl = reader.number_or_null(place, "predicted_kl", -kRounding, kMostNats);
+  const auto probed = reader.number_or_null(place, "sensitivity", -kFileRounding, kMostNats);
+  out.predicted_kl = reader.number_or_null(place, "predicted_kl", -kFileRounding, kMostNats);
   if (!out.rank && out.predicted_kl != 0.0) {
     reader.refuse(path_of(place, "predicted_kl"), "expected 0: the matrix is not factored");
   }
@@ -76,7 +76,7 @@ void read_removal(const PlanReader& reader, const PlanObject& place, std::int64_
     return;
   }
   for (const char* name : influences) {  // 1 − cosine
-    reader.number_or_null(place, name, -kRounding, 2 + kRounding);
+    reader.number_or_null(place, name, -kFileRounding, 2 + kFileRounding);
   }
   // Removing a layer may also decrease the loss.
   for (const char* name : losses) reader.number_or_null(place, name, -kMostNats, kMostNats);

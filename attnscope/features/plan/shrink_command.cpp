@@ -3,6 +3,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/features/common/calibration/calibration_text.h"
+#include "attnscope/features/common/options/device_options.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/framework/open_models.h"
 #include "attnscope/features/framework/session.h"
@@ -122,7 +123,8 @@ Command shrink_command() {
                         {"calibration_file", "book.txt"},
                         {"folder", "smaller"}}},
           .parameters = joined({remote_model_parameters(), shrink_parameters(),
-                                plan_text_parameters(), run_parameters(), report_parameters()}),
+                                plan_text_parameters(), run_parameters(),
+                                device_parameters(/*chooses_dtype=*/false), report_parameters()}),
           .exclusions = plan_text_exclusions(),
           .run = run_shrink_command};
 }

@@ -1,4 +1,5 @@
 // Rows of `predict --attribution`: direct logit attribution of each component.
+#include "attnscope/features/common/certainty_fields.h"
 #include "attnscope/features/common/fields.h"
 #include "attnscope/rows/field.h"
 
@@ -7,8 +8,34 @@ namespace attnscope {
 using enum FieldType;
 using enum FieldForm;
 
+namespace {
+
+constexpr std::string_view kSection = "metrics.md#attribution";
+
+/// For chats: what heads read from the tokens of each message role.
+std::vector<Field> effects_of_roles_fields() {
+  const auto of_role = [](std::string_view name, std::string_view meaning) {
+    return Field{.name = name,
+                 .nulls = Nulls::whole,
+                 .unit = "logits",
+                 .meaning = meaning,
+                 .where = kSection,
+                 .with = "chat_date"};
+  };
+  return {
+      of_role("system_effect",
+              "chats: part of direct_effect that a head reads from tokens of the roles system "
+              "and developer. Null if the component is not a head, if the roles are unknown, or "
+              "if the effect is not a sum over tokens, such as after a gate."),
+      of_role("user_effect", "chats: the same for tokens of user messages"),
+      of_role("assistant_effect", "chats: the same for tokens of assistant messages"),
+      of_role("tool_effect", "chats: the same for tokens of tool messages"),
+      of_role("template_effect", "chats: the same for tokens of the chat template")};
+}
+
+}  // namespace
+
 RowKind attribution_rows() {
-  constexpr std::string_view kSection = "metrics.md#attribution";
   constexpr std::string_view kParameters = "formats.md#parameters";
   Field token = {
       .name = "token",
@@ -84,7 +111,18 @@ RowKind attribution_rows() {
            .where = kParameters,
            .optional = true},
           label_parameter_field(),
-          prompts_parameter_field()}};
+          prompts_parameter_field(),
+          edits_hash_parameter()}};
+  add_chat_parameter_fields(kind.parameters);
+  const auto add = [&](const std::vector<Field>& fields) {
+    kind.fields.insert(kind.fields.end(), fields.begin(), fields.end());
+  };
+  add(mean_interval_fields("direct_effect_low", "direct_effect_high", "logits",
+                           "lower end of the 95% bootstrap interval of direct_effect over clean "
+                           "prompts. Null for fewer than 8 independent prompts.",
+                           "prompts"));
+  add(share_certainty_fields("prompts"));
+  add(effects_of_roles_fields());
   kind.models.push_back(
       {.name = "attributed",
        .type = record,

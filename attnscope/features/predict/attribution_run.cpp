@@ -8,7 +8,10 @@
 #include "attnscope/base/error.h"
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
+#include "attnscope/features/common/certainty.h"
 #include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/message_roles.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/options/label_option.h"
 #include "attnscope/features/common/scored_texts.h"
 #include "attnscope/features/common/sequence_batches.h"
@@ -93,7 +96,7 @@ struct FoundParts {
 };
 
 FoundParts attribute_text(const ForwardPass& pass, const Prompt& prompt, const AskedLogits& asked,
-                          const Compute& compute) {
+                          std::span<BatchWatcher* const> watchers, const Compute& compute) {
   const LinearHead head(pass, mean_output_row(pass, compute));
   Matrix<float> directions = head.directions(asked.tokens);
   std::vector<double> constants;
@@ -104,10 +107,19 @@ FoundParts attribute_text(const ForwardPass& pass, const Prompt& prompt, const A
     constants.front() -= head.constant(*asked.against);
   }
   Attribution found =
-      attribute(pass, head, prompt.tokens, asked.rows, directions, constants, compute);
+      attribute(pass, head, prompt.tokens, asked.rows, directions, constants, watchers, compute);
   return {.parts = std::move(found.parts),
           .logit = pass.predicts_labels() ? centered_label_logit(pass, asked, found.states, compute)
                                           : centered_logit(pass, asked, found.states, compute)};
+}
+
+/// Adds the effects by message role: null for components other than heads.
+void add_effects_of_roles(Record& row, const DirectPart& part) {
+  for (std::size_t role = 0; role < kMessageRoles.size(); ++role) {
+    Value mean;
+    if (!part.of_roles.empty()) mean = mean_over_prompts(part.of_roles[role]).mean;
+    row.add(std::string(kMessageRoles[role]) + "_effect", std::move(mean));
+  }
 }
 
 void check_attribution(const ForwardPass& pass, const Prompt& prompt, const AskedTokens& asked,
@@ -178,7 +190,7 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
                      .memory_bytes = run_bytes(models[index].spec(), /*sequences=*/1, tokens),
                      .run = [&, index](const Compute& compute) {
                        found[index] = attribute_text(ready.pass(index), request.prompts[index],
-                                                     asked[index], compute);
+                                                     asked[index], context.watchers, compute);
                      }});
   }
   run_queue(items, ready.rest(), {}, {"model", "models"});
@@ -186,6 +198,7 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
   ReportHead head{.command = "predict", .parameters = {{"attribution", true}}};
   if (request.labels) head.parameters.add("label", request.labels->label);
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
+  add_edits_hash(head.parameters, context, models);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Tokenizer* tokenizer = request.prompts[index].tokenizer;
     const auto token_of = [&](const std::optional<std::int64_t>& id) {
@@ -208,11 +221,13 @@ void run_attribution(std::span<const Model> models, const AttributionRequest& re
   sink.begin(head);
   for (std::size_t index = 0; index < models.size(); ++index) {
     for (const DirectPart& part : found[index].parts) {
-      sink.add_row({{"model", models[index].name()},
+      Record row = {{"model", models[index].name()},
                     {"layer", part.layer},
                     {"head", part.head},
                     {"component", part.component},
-                    {"direct_effect", mean_over_prompts(part.logits).mean}});
+                    {"direct_effect", mean_over_prompts(part.logits).mean}};
+      if (!request.prompts[index].tokens.roles.empty()) add_effects_of_roles(row, part);
+      sink.add_row(std::move(row));
     }
   }
   sink.end();
@@ -229,7 +244,9 @@ struct AttributedPrompts {
 
 AttributedPrompts attribute_prompts(const ForwardPass& pass, const LinearHead& head,
                                     const std::vector<TokenIds>& texts,
-                                    const AnsweredPrompts& prompts, const Compute& compute) {
+                                    const AnsweredPrompts& prompts,
+                                    std::span<BatchWatcher* const> watchers,
+                                    const Compute& compute) {
   AttributedPrompts out;
   for (std::size_t at = 0; at < texts.size(); ++at) {
     const std::int64_t right = prompts.right[at], wrong = prompts.wrong[at];
@@ -239,7 +256,7 @@ AttributedPrompts attribute_prompts(const ForwardPass& pass, const LinearHead& h
     const double constant = head.constant(right) - head.constant(wrong);
     const std::int64_t row = std::ssize(texts[at]) - 1;
     const Attribution found = attribute(pass, head, texts[at], std::span(&row, 1), direction,
-                                        std::span(&constant, 1), compute);
+                                        std::span(&constant, 1), watchers, compute);
     out.differences.push_back(logit_differences(pass, found.states.view(), std::span(&right, 1),
                                                 std::span(&wrong, 1), compute, /*capped=*/false)
                                   .front());
@@ -254,21 +271,45 @@ AttributedPrompts attribute_prompts(const ForwardPass& pass, const LinearHead& h
   return out;
 }
 
-struct BothAttributed {
-  AttributedPrompts clean, corrupted;
-
-  Preference preference() const { return preference_of(clean.differences, corrupted.differences); }
+/// Of one component.
+struct DirectCertainty {
+  std::optional<BootstrapInterval> effect;  // mean direct effect on clean prompts
+  Certainty share;
 };
 
-void add_direct_rows(const std::string& model, const BothAttributed& found, RowSink& sink) {
+struct BothAttributed {
+  AttributedPrompts clean, corrupted;
+  std::vector<DirectCertainty> certainties = {};  // of each component
+
+  Preference preference() const { return preference_of(clean.differences, corrupted.differences); }
+
+  /// Direct effects of a component on corrupted prompts; empty without them.
+  std::vector<double> corrupted_at(std::size_t part) const {
+    return corrupted.parts.empty() ? std::vector<double>() : corrupted.parts[part].logits;
+  }
+
+  void add_certainties(const std::vector<std::int64_t>& groups) {
+    const Preference whole = preference();
+    const std::vector<double> wholes = whole.whole() > 0 ? whole.wholes : std::vector<double>();
+    for (std::size_t at = 0; at < clean.parts.size(); ++at) {
+      const std::vector<double>& direct = clean.parts[at].logits;
+      certainties.push_back(
+          {.effect = interval_of_mean(direct, groups),
+           .share = certainty_of(prompt_differences(direct, corrupted_at(at)), wholes, groups)});
+    }
+  }
+};
+
+void add_direct_rows(const std::string& model, const BothAttributed& found,
+                     const std::vector<std::int64_t>& groups, RowSink& sink) {
   const Preference whole = found.preference();
+  TestedRows rows(model, whole.wholes.size(), groups, {tested_share()}, sink);
   for (std::size_t at = 0; at < found.clean.parts.size(); ++at) {
     const DirectPart& part = found.clean.parts[at];
-    const std::vector<double> corrupted =
-        whole.corrupted ? found.corrupted.parts[at].logits : std::vector<double>();
+    const std::vector<double> corrupted = found.corrupted_at(at);
     const MeanWithError direct = mean_over_prompts(part.logits);
     const MeanWithError share = share_of(part.logits, corrupted, whole);
-    sink.add_row({{"model", model},
+    Record row = {{"model", model},
                   {"layer", part.layer},
                   {"head", part.head},
                   {"component", part.component},
@@ -276,8 +317,11 @@ void add_direct_rows(const std::string& model, const BothAttributed& found, RowS
                   {"direct_effect_error", direct.standard_error},
                   {"corrupted_direct_effect", mean_over_prompts(corrupted).mean},
                   {"share", share.mean},
-                  {"share_error", share.standard_error}});
+                  {"share_error", share.standard_error}};
+    add_interval(row, "direct_effect", found.certainties[at].effect);
+    rows.add(std::move(row), {found.certainties[at].share});
   }
+  rows.finish();
 }
 
 }  // namespace
@@ -300,15 +344,18 @@ void run_attribution_prompts(std::span<const Model> models, const PromptsRequest
          .run = [&, index](const Compute& compute) {
            const ForwardPass& pass = ready.pass(index);
            const LinearHead head(pass, mean_output_row(pass, compute));
-           found[index].clean = attribute_prompts(pass, head, prompts.clean, prompts, compute);
+           found[index].clean =
+               attribute_prompts(pass, head, prompts.clean, prompts, context.watchers, compute);
            found[index].corrupted =
-               attribute_prompts(pass, head, prompts.corrupted, prompts, compute);
+               attribute_prompts(pass, head, prompts.corrupted, prompts, context.watchers, compute);
+           found[index].add_certainties(request.groups);
          }});
   }
   run_queue(items, ready.rest(), {}, {"model", "models"});
 
   ReportHead head{.command = "predict", .parameters = {{"attribution", true}}};
   for (const auto& [name, value] : request.parameters.fields()) head.parameters.add(name, value);
+  add_edits_hash(head.parameters, context, models);
   for (std::size_t index = 0; index < models.size(); ++index) {
     const Preference preference = found[index].preference();
     Record facts = facts_record(summarize(models[index]));
@@ -325,7 +372,7 @@ void run_attribution_prompts(std::span<const Model> models, const PromptsRequest
       sink.add_note(models[index].name() + ": logits are attributed before soft-capping");
     }
     note_preference(models[index].name(), found[index].preference(), sink);
-    add_direct_rows(models[index].name(), found[index], sink);
+    add_direct_rows(models[index].name(), found[index], request.groups, sink);
   }
   sink.end();
 }

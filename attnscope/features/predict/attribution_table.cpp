@@ -6,6 +6,7 @@
 
 #include "attnscope/base/text.h"
 #include "attnscope/features/all_tables.h"
+#include "attnscope/features/common/certainty_marks.h"
 #include "attnscope/rows/table/alignment.h"
 #include "attnscope/rows/table/cells.h"
 #include "attnscope/rows/table/layer_grid.h"
@@ -44,14 +45,16 @@ std::string asked_text(const Record& attributed, bool of_prompts) {
   return text;
 }
 
-/// The direct effect on corrupted prompts, and the share of the logit difference.
-std::string prompt_cell(const Record& row) {
+/// The direct effect on corrupted prompts, and the share of the logit difference. `·`: see
+/// insignificance_text().
+std::string prompt_cell(const Record& row, const Style& style) {
   const Value* corrupted = row.find("corrupted_direct_effect");
   const Value* share = row.find("share");
   std::string text =
       corrupted->is_null() ? "" : number_text(row, "corrupted_direct_effect", "{:+.4f}") + "  ";
-  return text +
-         (share->is_null() ? "-" : fmt::format("{:+.1f}%", 100 * expect<double>(row, "share")));
+  if (share->is_null()) return text + "-";
+  const std::string percent = fmt::format("{:+.1f}%", 100 * expect<double>(row, "share"));
+  return text + (is_insignificant(row, "share") ? style.dim("· " + percent) : percent);
 }
 
 }  // namespace
@@ -85,7 +88,7 @@ void write_attribution_table(const Report& report, const WriteOptions& options, 
         continue;
       }
       lines.push_back({"  " + name_of_part(*rows[at]), fmt::format("{:+.4f}", direct),
-                       of_prompts ? prompt_cell(*rows[at]) : "",
+                       of_prompts ? prompt_cell(*rows[at], style) : "",
                        style.bar(largest == 0 ? 0 : std::abs(direct) / largest)});
     }
     if (rows.size() > kShown) {
@@ -106,7 +109,8 @@ void write_attribution_table(const Report& report, const WriteOptions& options, 
       of_label ? "the mean over labels (or the other label; a single label: zero)"
                : "the vocabulary mean (or the other token)";
   write_legend("Direct logit attribution, relative to " + relative +
-                   ", with the final norm's scale frozen. Indirect effects are not included.",
+                   ", with the final norm's scale frozen. Indirect effects are not included." +
+                   (of_prompts ? " " + insignificance_text(report.rows) : ""),
                options, out);
 }
 

@@ -7,6 +7,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
+#include "attnscope/features/common/options/device_options.h"
 #include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/label_option.h"
@@ -69,7 +70,9 @@ void check_single_text(const Arguments& arguments, const std::vector<Model>& mod
                        const TokenizedText& text) {
   if (text.more_texts.empty()) return;
   const auto refuse = [&](const std::string& problem) {
-    const char* parameter = arguments.given("tokens") ? "tokens" : "text";
+    const char* parameter = arguments.given("tokens") ? "tokens"
+                            : arguments.given("chat") ? "chat"
+                                                      : "text";
     throw Error(ErrorKind::usage, {.parameter = parameter, .problem = problem});
   };
   for (const char* name : {"generate", "save", "attribution"}) {
@@ -141,7 +144,7 @@ std::vector<Model> checked_stacks(std::vector<Model> models, const Arguments& ar
                  .problem = verbatim("requires an encoder-decoder model; " + other->name() +
                                      " is not a decoder with an encoder")});
   }
-  for (const char* parameter : {"text", "text_file"}) {
+  for (const char* parameter : {"text", "text_file", "chat"}) {
     if (reads_text || decoding == 0 || !arguments.given(parameter)) continue;
     throw Error(ErrorKind::usage, {.parameter = parameter,
                                    .problem = "cannot be combined with an image or audio "
@@ -211,8 +214,9 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
   std::vector<Model> models = opened;
   keep_media_models(arguments, models);
   models = checked_stacks(without_helping_stacks(std::move(models)), arguments);
+  const EditingContext context(arguments, session, session.context);
   if (!named_media_parameter(arguments).empty() && !needs_target(models.front())) {
-    return run_on_media(arguments, session, models, opened, sink);
+    return run_on_media(arguments, session, models, opened, context, sink);
   }
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage, {.parameter = "save",
@@ -223,14 +227,13 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
     if (!arguments.given(name) || arguments.flag("perplexity")) continue;
     throw Error(ErrorKind::usage, {.parameter = name, .problem = "requires {perplexity}"});
   }
-  const EditingContext context(arguments, session, session.context);
   if (arguments.flag("perplexity") && needs_target(models.front())) {
     return run_target_perplexity_of(arguments, session, models, context, sink);
   }
   if (arguments.given("prompts")) {
     if (arguments.flag("attribution")) {
-      return run_attribution_prompts(models, prompts_request(arguments, session, models),
-                                     session.context, sink);
+      return run_attribution_prompts(models, prompts_request(arguments, session, models), context,
+                                     sink);
     }
     throw Error(ErrorKind::usage, {.parameter = "prompts", .problem = "requires {attribution}"});
   }
@@ -251,7 +254,7 @@ void run_predict_command(const Arguments& arguments, const Session& session, Row
     throw Error(ErrorKind::usage, {.parameter = "label", .problem = "requires {attribution}"});
   }
   if (arguments.flag("attribution")) {
-    return run_attribution_of(arguments, models, texts, session.context, sink);
+    return run_attribution_of(arguments, models, texts, context, sink);
   }
   if (arguments.given("token")) sink.add_note("{token} has no effect without {attribution}");
   PredictRequest request{.text = {{"source", texts.front().source}},
@@ -384,6 +387,7 @@ Command predict_command() {
                             activation_parameters(),
                             {edits_parameter()},
                             run_parameters(),
+                            device_parameters(/*chooses_dtype=*/false),
                             output_parameters()}),
       .exclusions = joined_exclusions(
           joined_exclusions(media_exclusions({"tokens", "text_pair", "token_types", "perplexity",
@@ -403,7 +407,6 @@ Command predict_command() {
                {"activations",
                 {"image", "pixel_values", "perplexity", "attribution"},
                 "saves the run of a text"},
-               {"edits", {"image", "pixel_values", "attribution"}, "edits the run of a text"},
                {"attribution",
                 {"perplexity", "stride", "top", "generate", "save", "image", "pixel_values",
                  "audio", "features", "target", "target_tokens", "target_file"},

@@ -113,6 +113,7 @@ std::vector<Field> token_fields() {
        .meaning = "token as readable text; null without a tokenizer, or if the tokenizer does not "
                   "contain the id",
        .where = kModels},
+      message_role_field(),
       sequence_fact()};
 }
 
@@ -186,7 +187,9 @@ RowKind predict_rows() {
                       .nulls = Nulls::whole,
                       .unit = "tokens",
                       .meaning = "requested number of generated tokens; null: none",
-                      .where = kParameters}}};
+                      .where = kParameters},
+                     edits_hash_parameter()}};
+  add_chat_parameter_fields(kind.parameters);
   for (Field& fact : prompt_facts()) kind.models.push_back(std::move(fact));
   return kind;
 }
@@ -243,6 +246,8 @@ RowKind perplexity_rows() {
                       .meaning = "tokens between window starts; null: the context length",
                       .where = kParameters}}};
   for (Field& field : example_parameter_fields()) kind.parameters.push_back(std::move(field));
+  add_chat_parameter_fields(kind.parameters);
+  kind.parameters.push_back(edits_hash_parameter());
   kind.models.push_back(
       {.name = "perplexity",
        .type = record,

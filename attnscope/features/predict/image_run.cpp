@@ -11,6 +11,7 @@
 #include "attnscope/engine/summary_rows.h"
 #include "attnscope/engine/work_queue.h"
 #include "attnscope/features/common/cost_estimates.h"
+#include "attnscope/features/common/options/edits_option.h"
 #include "attnscope/forward/logits.h"
 #include "attnscope/model/config/label_config.h"
 #include "attnscope/tensor/decode.h"
@@ -51,19 +52,26 @@ std::optional<double> stored_number(const Model& model, const std::string& name)
 class ImageRun {
  public:
   ImageRun(const Model& model, const ImageQuestion& question, const ImagePredictRequest& request,
-           const Compute& compute)
+           const Context& context, const Compute& compute)
       : model_(model),
         question_(question),
         request_(request),
+        context_(context),
         compute_(compute),
         pass_(model, /*copy_weights=*/false, compute) {}
 
   ImageFindings run() {
     const PromptWatcher* watcher = request_.watcher;
     if (watcher != nullptr) watcher->begin(pass_, {}, pass_.length_of(question_.image));
-    const Matrix<float> states =
-        pass_.run(std::span(&question_.image, 1),
-                  watcher == nullptr ? ForwardObserver{} : watcher->observer, compute_);
+    ForwardObserver observer = watcher == nullptr ? ForwardObserver{} : watcher->observer;
+    // Layers after patch merging have fewer positions.
+    const bool merges = std::ranges::any_of(pass_.weights().layers, [](const LayerWeights& layer) {
+      return layer.merging.has_value();
+    });
+    RunEdits edits(pass_, context_.watchers, compute_, observer.hooks,
+                   merges ? std::nullopt : std::optional(pass_.length_of(question_.image)));
+    observer.hooks = edits.hooks();
+    const Matrix<float> states = pass_.run(std::span(&question_.image, 1), observer, compute_);
     found_.facts = facts_record(summarize(model_));
     if (pass_.reads_images()) {
       const PatchGrid grid = pass_.grid_of(question_.image);
@@ -155,6 +163,7 @@ class ImageRun {
   const Model& model_;
   const ImageQuestion& question_;
   const ImagePredictRequest& request_;
+  const Context& context_;
   const Compute& compute_;
   ForwardPass pass_;
   ImageFindings found_;
@@ -172,13 +181,15 @@ void run_image_prediction(std::span<const Model> models, const ImagePredictReque
         {.flops = kRows * static_cast<double>(forward_weights_bytes(models[index])),
          .memory_bytes = run_bytes(models[index].spec(), /*sequences=*/1, /*tokens=*/256),
          .run = [&, index](const Compute& compute) {
-           found[index] = ImageRun(models[index], request.questions[index], request, compute).run();
+           found[index] =
+               ImageRun(models[index], request.questions[index], request, context, compute).run();
          }});
   }
   run_queue(items, context, {}, {"model", "models"});
 
   ReportHead head{.command = "predict",
                   .parameters = {{"input", request.source}, {"top", request.top}}};
+  add_edits_hash(head.parameters, context, models);
   for (ImageFindings& each : found) head.models.push_back(std::move(each.facts));
   sink.begin(head);
   for (ImageFindings& each : found) {

@@ -90,7 +90,8 @@ RowKind label_rows() {
                       .type = integer,
                       .unit = "labels",
                       .meaning = "requested number of labels",
-                      .where = kLabelParameters}}};
+                      .where = kLabelParameters},
+                     edits_hash_parameter()}};
 }
 
 RowKind text_label_rows() {
@@ -158,7 +159,9 @@ RowKind text_label_rows() {
                       .type = integer,
                       .unit = "labels",
                       .meaning = "requested number of labels",
-                      .where = kLabelParameters}}};
+                      .where = kLabelParameters},
+                     edits_hash_parameter()}};
+  add_chat_parameter_fields(kind.parameters);
   kind.models.push_back({.name = "tokens",
                          .type = record,
                          .form = list,

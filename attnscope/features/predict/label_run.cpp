@@ -61,7 +61,7 @@ class LabelRun {
     const PromptWatcher* watcher = request_.watcher;
     if (watcher != nullptr) watcher->begin(pass_, prompt.tokens, std::ssize(prompt.tokens));
     ForwardObserver observer = watcher == nullptr ? ForwardObserver{} : watcher->observer;
-    RunEdits edits(pass_, context_.watchers, observer.hooks, std::ssize(prompt.tokens));
+    RunEdits edits(pass_, context_.watchers, compute_, observer.hooks, std::ssize(prompt.tokens));
     observer.hooks = edits.hooks();
     const Matrix<float> states = pass_.run(std::span(&prompt.tokens, 1), observer, compute_);
     const Matrix<float> logits = pass_.label_logits(states.view(), prompt.tokens, compute_);
@@ -185,6 +185,7 @@ void run_label_prediction(std::span<const Model> models, const PredictRequest& r
   ReportHead head{.command = "predict", .parameters = {{"labels", name_of(task)}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
   head.parameters.add("top", request.top);
+  add_edits_hash(head.parameters, context, models);
   for (LabelFindings& each : found) head.models.push_back(std::move(each.facts));
   sink.begin(head);
   for (LabelFindings& each : found) {

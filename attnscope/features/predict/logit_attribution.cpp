@@ -1,30 +1,92 @@
 #include "attnscope/features/predict/logit_attribution.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "attnscope/base/error.h"
+#include "attnscope/features/common/message_roles.h"
+#include "attnscope/features/common/options/edits_option.h"
+#include "attnscope/forward/hooks.h"
 #include "attnscope/forward/layer_run.h"
+#include "attnscope/forward/layers_elsewhere.h"
+#include "attnscope/forward/matrix_buffers.h"
 #include "attnscope/forward/scored_positions.h"
 
 namespace attnscope {
 namespace {
+
+/// Throws Error(unsupported) for an edit after which the logits are not a sum of the components.
+void check_attributed(std::span<const ActivationEdit> edits) {
+  using enum HookPoint;
+  constexpr std::array kOfNoComponent = {resid_pre, resid_mid, resid_post, result,
+                                         attn_out,  mlp_out,   final_norm};
+  for (const ActivationEdit& edit : edits) {
+    if (std::ranges::find(kOfNoComponent, edit.point) == kOfNoComponent.end()) continue;
+    throw Error(
+        ErrorKind::unsupported,
+        {.parameter = "edits",
+         .problem = edit.where + " changes the residual stream, so the logits are not a sum of "
+                                 "component outputs",
+         .hint = "with {attribution}, edit what a component computes, such as z, pattern "
+                 "or mlp_post"});
+  }
+}
+
+/// Shows the inputs of output projections after their edits.
+class HeadsHooks : public ForwardHooks {
+ public:
+  using Show = std::function<void(std::int64_t layer, MatrixView<const float> heads)>;
+
+  explicit HeadsHooks(Show show) : show_(std::move(show)) {}
+
+  bool wants(HookPoint point, std::int64_t /*layer*/) const override {
+    return point == HookPoint::z;
+  }
+  bool changes(HookPoint /*point*/, std::int64_t /*layer*/) const override { return false; }
+  void visit(const HookedValues& values) override { show_(values.layer, values.values); }
+
+ private:
+  Show show_;
+};
 
 /// Computes the products of each selected row with its direction, before division by the scale.
 class AttributionRun {
  public:
   AttributionRun(const ForwardPass& pass, const LinearHead& head,
                  std::span<const std::int64_t> rows, const Matrix<float>& directions,
-                 const Compute& compute)
-      : pass_(pass), head_(head), rows_(rows), directions_(directions), compute_(compute) {}
+                 std::span<BatchWatcher* const> watchers, const Compute& compute)
+      : pass_(pass),
+        head_(head),
+        rows_(rows),
+        directions_(directions),
+        watchers_(watchers),
+        compute_(compute) {}
 
   Attribution run(const TokenIds& ids, std::span<const double> constants) {
     ForwardObserver observer;
+    roles_ = role_indices(ids.roles);
+    const bool knows_roles =
+        std::ranges::any_of(ids.roles, [](const std::string& role) { return !role.empty(); });
+    if (knows_roles && shows_values(pass_)) {
+      observer.on_values = [&](std::int64_t /*layer*/, MatrixView<const float> values) {
+        values_ = copied(values);
+      };
+      observer.on_maps = [&](const LayerMaps& maps) { keep_weights(maps); };
+    }
     observer.on_stream = [&](std::int64_t index, MatrixView<const float> stream) {
       if (index == 0) add_embedding(ids, stream);
       if (index == pass_.model().dimensions().layers) {
         scales_ = head_.scales(picked_rows(stream, rows_).view());
       }
     };
-    observer.on_heads = [&](std::int64_t layer, MatrixView<float> heads) {
-      add_heads(layer, heads);
-    };
+    HeadsHooks heads(
+        [&](std::int64_t layer, MatrixView<const float> values) { add_heads(layer, values); });
+    RunEdits edits(pass_, watchers_, compute_, &heads, std::ssize(ids));
+    check_attributed(edits.edits());
+    observer.hooks = edits.hooks();
     observer.on_mlp = [&](std::int64_t layer, MatrixView<float> output) {
       const Matrix<float> met = through_norm(weights_of(layer).mlp_output,
                                              picked_rows(output, rows_).view(), directions_.view());
@@ -33,7 +95,10 @@ class AttributionRun {
     const Matrix<float> states = pass_.run(std::span(&ids, 1), observer, compute_);
     out_.states = picked_rows(states.view(), rows_);
     for (DirectPart& part : out_.parts) {
-      for (std::size_t at = 0; at < scales_.size(); ++at) part.logits[at] /= scales_[at];
+      for (std::size_t at = 0; at < scales_.size(); ++at) {
+        part.logits[at] /= scales_[at];
+        for (std::vector<double>& of_role : part.of_roles) of_role[at] /= scales_[at];
+      }
     }
     out_.parts.push_back(
         {.component = "norm_bias", .logits = {constants.begin(), constants.end()}});
@@ -50,9 +115,51 @@ class AttributionRun {
   }
 
   void add(std::string_view component, std::optional<std::int64_t> layer,
-           std::vector<double> logits, std::optional<std::int64_t> head = {}) {
-    out_.parts.push_back(
-        {.component = component, .layer = layer, .head = head, .logits = std::move(logits)});
+           std::vector<double> logits, std::optional<std::int64_t> head = {},
+           std::vector<std::vector<double>> of_roles = {}) {
+    out_.parts.push_back({.component = component,
+                          .layer = layer,
+                          .head = head,
+                          .logits = std::move(logits),
+                          .of_roles = std::move(of_roles)});
+  }
+
+  /// Keeps the attention weights of the selected rows: (heads × rows, keys).
+  void keep_weights(const LayerMaps& maps) {
+    weights_ = Matrix<float>(maps.heads * std::ssize(rows_), maps.map(0, 0).cols);
+    std::int64_t row = 0;
+    for (std::int64_t head = 0; head < maps.heads; ++head) {
+      for (const std::int64_t query : rows_) {
+        std::copy_n(&maps.map(0, head)(query, 0), weights_.cols(), &weights_(row++, 0));
+      }
+    }
+  }
+
+  /// Splits what a head adds to `logits` by the roles of the tokens that it reads. Empty if the sum
+  /// is not `logits`, such as after a gate or an edit of the head's output.
+  std::vector<std::vector<double>> split_by_role(std::int64_t head, const HeadShape& shape,
+                                                 MatrixView<const float> through,
+                                                 std::span<const double> logits) const {
+    if (weights_.rows() == 0 || values_.rows() == 0) return {};
+    std::vector<std::vector<double>> out(kMessageRoles.size(), std::vector<double>(rows_.size()));
+    const std::int64_t first = head * shape.value_dim;
+    const std::int64_t of_values = shape.kv_head(head) * shape.value_dim;
+    for (std::int64_t at = 0; at < std::ssize(rows_); ++at) {
+      double all = 0, size = 0;
+      for (std::int64_t key = 0; key < weights_.cols(); ++key) {
+        const auto weight = static_cast<double>(weights_(head * std::ssize(rows_) + at, key));
+        if (weight == 0) continue;
+        const double part =
+            weight * row_product(&values_(key, of_values), &through(at, first), shape.value_dim);
+        all += part;
+        size += std::abs(part);
+        const std::int64_t role = roles_[static_cast<std::size_t>(key)];
+        if (role >= 0) out[static_cast<std::size_t>(role)][static_cast<std::size_t>(at)] += part;
+      }
+      constexpr double kRounding = 1e-4;  // of float32 sums of values
+      if (std::abs(all - logits[static_cast<std::size_t>(at)]) > kRounding * size) return {};
+    }
+    return out;
   }
 
   std::vector<double> products(MatrixView<const float> written, const Matrix<float>& directions,
@@ -106,8 +213,12 @@ class AttributionRun {
                                      &through(static_cast<std::int64_t>(at), first),
                                      shape.value_dim));
       }
-      add("head", layer, std::move(logits), head);
+      std::vector<std::vector<double>> of_roles =
+          split_by_role(head, shape, through.view(), logits);
+      add("head", layer, std::move(logits), head, std::move(of_roles));
     }
+    weights_ = {};
+    values_ = {};
     const std::vector<float>& bias = weights.output->bias;
     if (bias.empty()) return;
     std::vector<double> logits;
@@ -121,8 +232,11 @@ class AttributionRun {
   const LinearHead& head_;
   std::span<const std::int64_t> rows_;
   const Matrix<float>& directions_;
+  std::span<BatchWatcher* const> watchers_;
   const Compute& compute_;
   std::vector<double> scales_;
+  std::vector<std::int64_t> roles_;  // of a chat's tokens, as indices in kMessageRoles
+  Matrix<float> weights_, values_;   // of the current layer, see keep_weights() and on_values
   Attribution out_;
 };
 
@@ -130,8 +244,9 @@ class AttributionRun {
 
 Attribution attribute(const ForwardPass& pass, const LinearHead& head, const TokenIds& ids,
                       std::span<const std::int64_t> rows, const Matrix<float>& directions,
-                      std::span<const double> constants, const Compute& compute) {
-  return AttributionRun(pass, head, rows, directions, compute).run(ids, constants);
+                      std::span<const double> constants, std::span<BatchWatcher* const> watchers,
+                      const Compute& compute) {
+  return AttributionRun(pass, head, rows, directions, watchers, compute).run(ids, constants);
 }
 
 }  // namespace attnscope

@@ -54,7 +54,7 @@ MediaInput media_input_of(const Arguments& arguments, const Session& session, co
 
 void run_on_media(const Arguments& arguments, const Session& session,
                   const std::vector<Model>& models, const std::vector<Model>& opened,
-                  RowSink& sink) {
+                  const Context& context, RowSink& sink) {
   if (models.size() > 1 && arguments.given("save")) {
     throw Error(ErrorKind::usage, {.parameter = "save",
                                    .problem = "expected one model: a .safetensors file stores a "
@@ -82,7 +82,7 @@ void run_on_media(const Arguments& arguments, const Session& session,
     watcher = saved->watcher();
     request.watcher = &watcher;
   }
-  run_image_prediction(models, request, session.context, sink);
+  run_image_prediction(models, request, context, sink);
 }
 
 }  // namespace attnscope

@@ -16,6 +16,6 @@ MediaInput media_input_of(const Arguments& arguments, const Session& session, co
 /// including the text stacks for captions.
 void run_on_media(const Arguments& arguments, const Session& session,
                   const std::vector<Model>& models, const std::vector<Model>& opened,
-                  RowSink& sink);
+                  const Context& context, RowSink& sink);
 
 }  // namespace attnscope

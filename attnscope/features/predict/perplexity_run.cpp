@@ -170,7 +170,7 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
                                                  static_cast<std::int64_t>(count), length),
                        .run = [&, index, first, count](const Compute& compute) {
                          Windows& own = windows[index];
-                         RunEdits edits(ready.pass(index), context.watchers);
+                         RunEdits edits(ready.pass(index), context.watchers, compute);
                          auto losses = window_losses(ready.pass(index), own.tokens,
                                                      std::span(own.all).subspan(first, count),
                                                      compute, edits.hooks());
@@ -186,6 +186,7 @@ void run_perplexity(std::span<const Model> models, const PerplexityRequest& requ
   ReportHead head{.command = "predict", .parameters = {{"perplexity", true}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
   head.parameters.add("stride", request.stride);
+  add_edits_hash(head.parameters, context, models);
   for (std::size_t index = 0; index < models.size(); ++index) {
     Record facts = facts_record(summarize(models[index]));
     facts.add("perplexity",
@@ -293,7 +294,7 @@ void run_target_perplexity(std::span<const Model> models, const TargetPerplexity
                                 static_cast<double>(forward_weights_bytes(models[index])),
                        .memory_bytes = run_bytes(models[index], count, target, source),
                        .run = [&, index, first, own](const Compute& compute) {
-                         RunEdits edits(ready.pass(index), context.watchers);
+                         RunEdits edits(ready.pass(index), context.watchers, compute);
                          auto found = pair_losses(ready.pass(index), own, compute, edits.hooks());
                          std::move(found.begin(), found.end(),
                                    losses[index].begin() + static_cast<std::ptrdiff_t>(first));
@@ -311,6 +312,7 @@ void run_target_perplexity(std::span<const Model> models, const TargetPerplexity
   ReportHead head{.command = "predict", .parameters = {{"perplexity", true}}};
   for (const auto& [name, value] : request.text.fields()) head.parameters.add(name, value);
   head.parameters.add("stride", Value());
+  add_edits_hash(head.parameters, context, models);
   for (std::size_t index = 0; index < models.size(); ++index) {
     Record facts = facts_record(summarize(models[index]));
     facts.add("perplexity",

@@ -27,8 +27,10 @@ namespace {
 
 Value::List token_list(const Prompt& prompt, const TokenIds& ids) {
   Value::List list;
-  for (const std::int64_t id : ids) {
-    list.emplace_back(Record{{"id", id}, {"text", token_value(prompt.tokenizer, id)}});
+  for (std::size_t at = 0; at < ids.size(); ++at) {
+    Record token = {{"id", ids[at]}, {"text", token_value(prompt.tokenizer, ids[at])}};
+    if (!ids.roles.empty()) token.add("message_role", role_value(ids, at));
+    list.emplace_back(std::move(token));
   }
   return list;
 }
@@ -207,7 +209,7 @@ class PromptRun {
     }
     ForwardObserver observer =
         noting_states(watcher == nullptr ? nullptr : &watcher->observer, hidden_states_);
-    RunEdits edits(pass_, context_.watchers, observer.hooks, std::ssize(prompt_.tokens));
+    RunEdits edits(pass_, context_.watchers, compute_, observer.hooks, std::ssize(prompt_.tokens));
     observer.hooks = edits.hooks();
     return pass_.run(std::span(&prompt_.tokens, 1), observer, compute_, cache_,
                      pass_.encoder() == nullptr ? nullptr : &memory);
@@ -323,7 +325,7 @@ class PromptRun {
       most_likely_ =
           choose({logits.data(), static_cast<std::size_t>(logits.cols())}, prompt_.tokens);
     }
-    RunEdits edits(pass_, context_.watchers, nullptr, std::ssize(prompt_.tokens));
+    RunEdits edits(pass_, context_.watchers, compute_, nullptr, std::ssize(prompt_.tokens));
     const Generated written =
         generate_greedily(pass_, cache_.front(), most_likely_, *request_.generate, ends, on_token,
                           compute_, choose, edits.hooks());
@@ -385,6 +387,7 @@ void run_predict(std::span<const Model> models, const PredictRequest& request,
 
   ReportHead head{.command = "predict", .parameters = request.text};
   head.parameters.add("top", request.top).add("generate", request.generate);
+  add_edits_hash(head.parameters, context, models);
   for (Prediction& prediction : found) head.models.push_back(std::move(prediction.facts));
   sink.begin(head);
   for (Prediction& prediction : found) {

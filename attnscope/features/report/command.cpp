@@ -8,8 +8,10 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/base/text.h"
+#include "attnscope/features/common/options/device_options.h"
 #include "attnscope/features/common/options/example_options.h"
 #include "attnscope/features/common/options/media_options.h"
+#include "attnscope/features/common/options/prompts_file.h"
 #include "attnscope/features/common/options/target_options.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/options/token_sequences.h"
@@ -85,6 +87,18 @@ void write(const Arguments& arguments, const Session& session, std::ostream& out
   if (page) file.write(page_template(), took.count(), out);
 }
 
+std::vector<std::string> view_names() {
+  return {"overview",  "spectra", "heads", "ablation",   "prompts", "weights", "similarity",
+          "attention", "experts", "plan",  "difference", "models",  "data"};
+}
+
+Parameter report_prompts() {
+  return prompts_parameter(
+      "also patch activations between clean and corrupted prompts, and measure the logit "
+      "difference: each component, each position, and paths between layers (slow for large models)",
+      OptionGroup::own);
+}
+
 Parameters own_parameters() {
   constexpr std::int64_t kMostPlaces = 1'000'000;
   return {{.name = "maps",
@@ -113,8 +127,7 @@ Parameters own_parameters() {
            .type = choice,
            .help = "view of the page that opens first",
            .metavariable = "VIEW",
-           .choices = {"overview", "spectra", "heads", "ablation", "weights", "similarity",
-                       "attention", "experts", "plan", "difference", "models", "data"},
+           .choices = view_names(),
            .default_words = "overview, or attention with {layer} or {head}"},
           {.name = "layer",
            .type = integer,
@@ -132,6 +145,16 @@ Parameters own_parameters() {
            .type = file,
            .help = "also compare compression methods, calibrated on this text",
            .metavariable = "FILE"},
+          {.name = "head_sets",
+           .type = flag,
+           .help = "also ablate more and more heads together, and pairs of the 12 heads with the "
+                   "largest effects (slow)"},
+          report_prompts(),
+          {.name = "patch_positions",
+           .type = text,
+           .help = "with {prompts}: patch these positions separately, such as last, 3,7 or -3-",
+           .metavariable = "POSITIONS",
+           .default_words = "each"},
           {.name = "base",
            .type = text,
            .help = "also compare each model with this base model",
@@ -158,11 +181,14 @@ Command report_command() {
                         {"text_file", "en.txt"},
                         {"target_file", "de.txt"},
                         {"out", "report.html"}},
+                       {{"models", "examples/shakespeare-gpt2"},
+                        {"prompts", "examples/prompts.jsonl"},
+                        {"out", "report.html"}},
                        {{"models", "MODEL"}, {"image", "cat.jpg"}, {"out", "report.html"}},
                        {{"models", "MODEL"}, {"charts", "charts"}}},
           .parameters = joined({model_parameters(), text_parameters(), pair_parameters(),
                                 window_parameters(), example_parameters(), media_parameters(),
-                                work_parameters(), own_parameters()}),
+                                work_parameters(), device_parameters(), own_parameters()}),
           .exclusions = joined_exclusions(
               media_exclusions({}),
               joined_exclusions(joined_exclusions(text_exclusions(/*with_windows=*/true),

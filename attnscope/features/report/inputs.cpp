@@ -9,6 +9,7 @@
 #include "attnscope/features/common/options/target_stacks.h"
 #include "attnscope/features/common/options/text_options.h"
 #include "attnscope/features/common/options/token_sequences.h"
+#include "attnscope/features/framework/rendered_chats.h"
 #include "attnscope/inputs/text/token_shard.h"
 
 namespace attnscope {
@@ -96,6 +97,7 @@ bool input_is_given(const Arguments& report, const Model& model) {
 
 void check_inputs(const Arguments& report, const Session& session,
                   const std::vector<Model>& models) {
+  check_chat_options(report);
   if (report.given("text_pair") && !report.given("text")) {
     throw Error(ErrorKind::usage, {.parameter = "text_pair", .problem = "requires {text}"});
   }

@@ -13,11 +13,30 @@
 namespace attnscope {
 
 /// Parameters of `report` that name the input and select a part of it.
-inline constexpr std::array<std::string_view, 19> kInputParameters = {
-    "text",       "text_pair",     "token_types", "text_file",      "tokens",
-    "token_file", "sequences",     "length",      "seed",           "consecutive",
-    "target",     "target_tokens", "target_file", "image",          "pixel_values",
-    "audio",      "features",      "lines",       "score_positions"};
+inline constexpr std::array<std::string_view, 24> kInputParameters = {"text",
+                                                                      "text_pair",
+                                                                      "token_types",
+                                                                      "text_file",
+                                                                      "tokens",
+                                                                      "token_file",
+                                                                      "sequences",
+                                                                      "length",
+                                                                      "seed",
+                                                                      "consecutive",
+                                                                      "target",
+                                                                      "target_tokens",
+                                                                      "target_file",
+                                                                      "image",
+                                                                      "pixel_values",
+                                                                      "audio",
+                                                                      "features",
+                                                                      "lines",
+                                                                      "score_positions",
+                                                                      "chat",
+                                                                      "chat_template",
+                                                                      "no_generation_prompt",
+                                                                      "chat_date",
+                                                                      "no_special_tokens"};
 
 /// Whether the kind of input that the model takes is given.
 bool input_is_given(const Arguments& report, const Model& model);

@@ -110,6 +110,7 @@ std::optional<HeadIndex> named_head(const ReportModel& model) {
 std::string report_line(const Arguments& report, const Session& session) {
   std::vector<std::string_view> names = {"models", "layout", "stack", "out",   "charts",
                                          "layers", "maps",   "view",  "layer", "head"};
+  names.insert(names.end(), {"head_sets", "prompts", "patch_positions", "plan_text", "base"});
   names.insert(names.end(), kInputParameters.begin(), kInputParameters.end());
   return session.command_line(find_command_named("report"), texts_of(report, names));
 }

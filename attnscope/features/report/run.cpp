@@ -12,6 +12,7 @@
 #include "attnscope/features/report/matrix_images.h"
 #include "attnscope/features/report/models.h"
 #include "attnscope/features/report/sections.h"
+#include "attnscope/features/report/sections_on_prompts.h"
 #include "attnscope/features/report/sections_on_text.h"
 #include "attnscope/features/report/skipped.h"
 
@@ -54,6 +55,7 @@ ReportRun::ReportRun(const Arguments& arguments, const Session& session)
 }
 
 ReportFile ReportRun::run() {
+  run_on_prompts();
   run_on_texts();
   for (const std::string& id : analysis_ids()) {
     for (const ReportModel& model : reports_) {
@@ -106,6 +108,30 @@ void ReportRun::run_asked(const ReportModel& model) {
   }
 }
 
+/// Likewise runs each model, on the prompts with answers. If all models fail, throws the first
+/// error.
+void ReportRun::run_on_prompts() {
+  if (!arguments_.given("prompts")) {
+    if (!arguments_.given("patch_positions")) return;
+    throw Error(ErrorKind::usage,
+                {.parameter = "patch_positions", .problem = "requires {prompts}"});
+  }
+  std::optional<Error> first;
+  std::size_t failed = 0;
+  for (const ReportModel& model : reports_) {
+    try {
+      PromptsRun(model, session_).add(file_);
+    } catch (const Error& error) {
+      ++failed;
+      if (!first) first = error;
+      for (const char* id : {kAblatePrompts, kAblatePatching, kAblatePath}) {
+        leave_out(id, model, error, session_, file_);
+      }
+    }
+  }
+  if (first && failed == reports_.size()) throw *first;
+}
+
 /// Runs each model independently, so that one failure does not affect the others. If all models
 /// fail on the given input, throws the first usage or media file error.
 void ReportRun::run_on_texts() {
@@ -134,6 +160,7 @@ void ReportRun::run_on_text(const ReportModel& model) {
   run.add_routing(file_);
   run.add_lens(file_);
   run.add_ablations(TextRun::Effort::cheap, file_);
+  if (arguments_.flag("head_sets")) run.add_head_sets(file_);
   if (names_a_text(model.arguments) && run.has_text_correlations()) {
     on_given_text_.emplace(model.model.name(), run.for_names());
   }

@@ -19,14 +19,15 @@ class ReportRun {
   /// or head that does not exist. The arguments must outlive it.
   ReportRun(const Arguments& arguments, const Session& session);
 
-  /// Computes the data of the report. Starts with the text, so that its errors appear before the
-  /// long computations.
+  /// Computes the data of the report. Starts with the prompts and the text, so that their errors
+  /// appear before the long computations.
   ReportFile run();
 
  private:
   void check_places() const;
   void run_analysis(const std::string& id, const ReportModel& model);
   void run_asked(const ReportModel& model);
+  void run_on_prompts();
   void run_on_texts();
   void run_on_text(const ReportModel& model);
   ReportPart part_of(const std::string& id, const ReportModel& model) const;

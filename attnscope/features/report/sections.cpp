@@ -229,6 +229,14 @@ ReportPart ablate_part(const ReportModel& model, const std::string& parts) {
   return part_of(model, kAblate, "ablate", {{"components", parts}}, kInputParameters);
 }
 
+ReportPart cumulative_part(const ReportModel& model) {
+  return part_of(model, kAblateCumulative, "ablate", {{"cumulative", ""}}, kInputParameters);
+}
+
+ReportPart pairs_part(const ReportModel& model) {
+  return part_of(model, kAblatePairs, "ablate", {{"pairs", "12"}}, kInputParameters);
+}
+
 ReportPart attention_part(const ReportModel& model) {
   return part_of(model, kAttention, "attention", {}, kInputParameters);
 }
@@ -236,6 +244,37 @@ ReportPart attention_part(const ReportModel& model) {
 ReportPart without_first_part(const ReportModel& model) {
   return part_of(model, kExcludeFirstToken, "attention", {{"exclude_first_token", ""}},
                  kInputParameters);
+}
+
+namespace {
+
+/// A section with prompts. Its rows are not stored, and paths cannot be restricted to some layers.
+ReportPart part_on_prompts(const ReportModel& model, const char* id, const ArgumentTexts& own) {
+  constexpr std::string_view kOfPrompts[] = {"prompts", "no_special_tokens"};
+  ReportPart part = part_of(model, id, "ablate", own, kOfPrompts);
+  std::erase_if(part.arguments, [&](const auto& given) {
+    return given.first == "store" || (given.first == "layers" && part.id == kAblatePath);
+  });
+  return part;
+}
+
+}  // namespace
+
+ReportPart prompts_part(const ReportModel& model, const std::string& parts) {
+  return part_on_prompts(model, kAblatePrompts, {{"components", parts}});
+}
+
+ReportPart patching_part(const ReportModel& model, const std::string& parts) {
+  const Arguments& report = model.arguments;
+  const bool given = report.given("patch_positions");
+  return part_on_prompts(model, kAblatePatching,
+                         {{"components", parts},
+                          {"patch_positions", given ? report.text("patch_positions") : "each"},
+                          {"patching", "denoising"}});
+}
+
+ReportPart paths_part(const ReportModel& model) {
+  return part_on_prompts(model, kAblatePath, {{"sender", "each-layer"}, {"patching", "denoising"}});
 }
 
 Arguments part_arguments(const ReportPart& part) {

@@ -55,6 +55,8 @@ inline constexpr const char* kRouting = "routing";  // MoE models only
 inline constexpr const char* kLens = "lens";
 inline constexpr const char* kLensGrid = "lens_grid";
 inline constexpr const char* kAblate = "ablate";
+inline constexpr const char* kAblateCumulative = "ablate_cumulative";
+inline constexpr const char* kAblatePairs = "ablate_pairs";
 /// The section of `directions`, with the correlations on the text.
 ReportPart read_part(const ReportModel& model);
 ReportPart lens_part(const ReportModel& model);
@@ -64,9 +66,23 @@ ReportPart lens_grid_part(const ReportModel& model, std::span<const std::int64_t
                           std::span<const std::int64_t> source);
 /// `parts`: the components to ablate.
 ReportPart ablate_part(const ReportModel& model, const std::string& parts);
+/// Ablation of more and more heads, and of pairs of heads.
+ReportPart cumulative_part(const ReportModel& model);
+ReportPart pairs_part(const ReportModel& model);
 ReportPart routing_part(const ReportModel& model);
 ReportPart attention_part(const ReportModel& model);
 ReportPart without_first_part(const ReportModel& model);
+
+/// Ids of the sections with prompts that have answers.
+inline constexpr const char* kAblatePrompts = "ablate_prompts";
+inline constexpr const char* kAblatePatching = "ablate_patching";
+inline constexpr const char* kAblatePath = "ablate_path";
+/// The effect of each component on prompts; `parts`: the components.
+ReportPart prompts_part(const ReportModel& model, const std::string& parts);
+/// Patching at each of the positions; `parts`: the activations.
+ReportPart patching_part(const ReportModel& model, const std::string& parts);
+/// Paths from the heads of each layer to those of each later layer, and to the logits.
+ReportPart paths_part(const ReportModel& model);
 
 /// The arguments of the command. Throws Error(usage).
 Arguments part_arguments(const ReportPart& part);

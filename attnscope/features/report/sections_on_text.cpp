@@ -105,7 +105,8 @@ bool TextRun::has_text_correlations() const {
 ReportModel TextRun::with_few_tokens() const {
   constexpr std::int64_t kTokens = 1024;
   ReportModel model = text_.model;
-  const bool whole = model.arguments.given("text") || model.arguments.given("tokens");
+  const bool whole = model.arguments.given("text") || model.arguments.given("tokens") ||
+                     model.arguments.given("chat");
   const bool lines = has_target() && model.arguments.given("target_file");
   if (whole || (has_target() && !lines)) return model;
   const auto windows = std::ssize(text_.tokens.of_model);
@@ -178,6 +179,20 @@ std::optional<Error> TextRun::add_ablations(Effort effort, ReportFile& file) con
   } catch (const Error& error) {
     leave_out(kAblate, model, error, session_, file);
     return error;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> TextRun::add_head_sets(ReportFile& file) const {
+  if (!predicts_tokens()) return std::nullopt;
+  const ReportModel model = with_few_tokens();
+  for (const ReportPart& part : {cumulative_part(model), pairs_part(model)}) {
+    try {
+      fill_part(part, session_, file);
+    } catch (const Error& error) {
+      leave_out(part.id.c_str(), model, error, session_, file);
+      return error;
+    }
   }
   return std::nullopt;
 }

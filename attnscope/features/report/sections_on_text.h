@@ -53,6 +53,8 @@ class TextRun {
   /// Likewise adds ablation effects: of all components, or only if that takes seconds.
   enum class Effort { cheap, any };
   std::optional<Error> add_ablations(Effort effort, ReportFile& file) const;
+  /// Likewise adds effects of heads that are ablated together.
+  std::optional<Error> add_head_sets(ReportFile& file) const;
 
   /// Adds the expert routing of the text for MoE models, or the reason why it is missing. After
   /// add_rows_and_maps() it does not run the model again.

@@ -25,6 +25,11 @@ void tokc_unload(tokc_tokenizer* tokenizer);
 int tokc_encode(const tokc_tokenizer* tokenizer, const uint8_t* text, size_t size, int special,
                 rust_bytes* ids, size_t* position, rust_bytes* message);
 
+/* Returns the ids of a text without added special tokens, and the bytes of the text that each token
+ * covers, [begin, end), as pairs of uint32 values. */
+int tokc_encode_offsets(const tokc_tokenizer* tokenizer, const uint8_t* text, size_t size,
+                        rust_bytes* ids, rust_bytes* offsets, rust_bytes* message);
+
 /* Returns the ids of a pair of texts, as tokc_encode() does, and for each token its token type and
  * its text: 0, 1, or UINT32_MAX for an added token. */
 int tokc_encode_pair(const tokc_tokenizer* tokenizer, const uint8_t* first, size_t first_size,

@@ -144,6 +144,20 @@ std::vector<std::int64_t> Tokenizer::encode(std::string_view text, bool special)
   return {narrow.begin(), narrow.end()};
 }
 
+EncodedText Tokenizer::encode_with_offsets(std::string_view text) const {
+  check_text_size(text.size());
+  CrateBytes ids, offsets, message;
+  const int status = tokc_encode_offsets(handle_->crate, bytes_of(text), text.size(), ids.out(),
+                                         offsets.out(), message.out());
+  if (status != tokc_ok) refuse_tokenizer(file_, "cannot encode the text", message);
+  const std::vector<std::uint32_t> narrow = numbers_of(ids), ends = numbers_of(offsets);
+  EncodedText out{.ids = {narrow.begin(), narrow.end()}, .offsets = {}};
+  for (std::size_t at = 0; at + 1 < ends.size(); at += 2) {
+    out.offsets.push_back({.begin = ends[at], .end = ends[at + 1]});
+  }
+  return out;
+}
+
 TokenIds Tokenizer::encode_pair(std::string_view first, std::string_view second,
                                 bool special) const {
   check_text_size(first.size() + second.size());

@@ -1,6 +1,7 @@
 // Converts text to token ids and back, with the tokenizer of a checkpoint.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,6 +30,17 @@ inline constexpr std::uint64_t kTokenizerLimitBytes = 100'000'000;
 /// The limit for a text. Encoding takes up to 200 bytes of memory per byte of text.
 inline constexpr std::uint64_t kTextLimitBytes = 50'000'000;
 
+/// Bytes [begin, end) of a text.
+struct TextRange {
+  std::size_t begin = 0, end = 0;
+};
+
+/// Token ids, and the bytes of the text that each token covers.
+struct EncodedText {
+  std::vector<std::int64_t> ids;
+  std::vector<TextRange> offsets;
+};
+
 /// Owns a loaded tokenizer; move-only. Thread-safe.
 class Tokenizer {
  public:
@@ -54,6 +66,9 @@ class Tokenizer {
   /// Throws Error(format) if `text` is not UTF-8 (with the position of the byte), is longer than
   /// kTextLimitBytes, or cannot be encoded by the tokenizer.
   std::vector<std::int64_t> encode(std::string_view text, bool special) const;
+
+  /// Returns the ids of `text` without added special tokens, and their places. Throws as encode().
+  EncodedText encode_with_offsets(std::string_view text) const;
 
   /// Returns the ids of a pair of texts, with the token type and the text of each token. Throws as
   /// encode().

@@ -215,9 +215,18 @@ void copy_rows(MatrixView<const float> from, float* to) {
 }  // namespace
 
 void KeysAndValues::reserve(std::int64_t tokens, std::int64_t depth, std::int64_t value_columns) {
-  keys_ = reserve_rows(key_memory_, round_up(tokens, kKeyPanel), depth);
-  values_ = reserve_rows(value_memory_, tokens, round_up(value_columns, kValueColumns));
+  const std::int64_t panels = round_up(tokens, kKeyPanel);
+  const std::int64_t columns = round_up(value_columns, kValueColumns);
+  keys_ = reserve_rows(key_memory_, panels, depth);
+  values_ = reserve_rows(value_memory_, tokens, columns);
   room_ = tokens;
+  key_numbers_ = panels * depth;
+  value_numbers_ = tokens * columns;
+}
+
+void KeysAndValues::copy_from(const KeysAndValues& other) {
+  std::copy_n(other.keys_, key_numbers_, keys_);
+  std::copy_n(other.values_, value_numbers_, values_);
 }
 
 std::optional<std::uint64_t> KeysAndValues::bytes(std::int64_t tokens, std::int64_t depth,

@@ -35,12 +35,15 @@ class KeysAndValues {
   Matrix<float> unpacked_keys(std::int64_t tokens, std::int64_t depth, Kernels kernels) const;
   Matrix<float> unpacked_values(std::int64_t tokens, std::int64_t columns, Kernels kernels) const;
 
+  /// Copies all tokens of `other`, for which the same reserve() was called.
+  void copy_from(const KeysAndValues& other);
+
   std::int64_t room() const { return room_; }  // tokens
   const float* keys() const { return keys_; }
   const float* values() const { return values_; }
 
  private:
-  std::int64_t room_ = 0;
+  std::int64_t room_ = 0, key_numbers_ = 0, value_numbers_ = 0;
   AlignedBuffer<float> key_memory_, value_memory_;
   float* keys_ = nullptr;  // in this memory
   float* values_ = nullptr;

@@ -22,16 +22,16 @@ TEST_P(PromptGoldens, EqualsTransformersWithHooks) {
     SCOPED_TRACE(how);
     const Words replaced = how == "corrupted" ? Words{} : Words{"--ablation", how};
     const json rows = report_of(Words{"ablate"} + prompts + replaced +
-                                Words{"--layers", golden["layers"]})["rows"];
+                                Words{"--layers", golden["layers"], "--quiet"})["rows"];
     expect_rows(rows, wanted, 1e-5, 1e-4);
     if (how != "corrupted") {
       EXPECT_TRUE(rows[0]["denoising_effect"].is_null());
     }
   }
   if (!golden.contains("lens")) return;
-  expect_rows(report_of(Words{"lens"} + prompts)["rows"], golden["lens"], 1e-5, 1e-4);
+  expect_rows(report_of(Words{"lens", "--quiet"} + prompts)["rows"], golden["lens"], 1e-5, 1e-4);
 
-  const json report = report_of(Words{"predict", "--attribution"} + prompts);
+  const json report = report_of(Words{"predict", "--attribution", "--quiet"} + prompts);
   json parts = json::array();
   double sum = 0, share = 0;
   for (const json& row : report["rows"]) {
@@ -53,15 +53,15 @@ INSTANTIATE_TEST_SUITE_P(Cases, PromptGoldens,
 
 TEST(Prompts, TextsEqualTheirTokens) {
   const json golden = intervention_golden("shakespeare-gpt2-prompts");
-  const json rows =
-      report_of({"lens", kShakespeare, "--prompts", source_path("examples/prompts.jsonl")})["rows"];
+  const json rows = report_of({"lens", kShakespeare, "--prompts",
+                               source_path("examples/prompts.jsonl"), "--quiet"})["rows"];
   expect_rows(rows, golden["lens"], 1e-5, 1e-4);
 }
 
 /// Shares are relative to the last state, so its own share is 1 for any prompts.
 TEST(Prompts, TheLastStateHasAShareOfOneWithoutError) {
-  const json rows =
-      report_of({"lens", kShakespeare, "--prompts", source_path("examples/prompts.jsonl")})["rows"];
+  const json rows = report_of({"lens", kShakespeare, "--prompts",
+                               source_path("examples/prompts.jsonl"), "--quiet"})["rows"];
   EXPECT_EQ(rows.back()["share"], 1.0);
   EXPECT_EQ(rows.back()["share_error"], 0.0);
   EXPECT_GT(rows[0]["share_error"], 0.0);
@@ -154,17 +154,17 @@ TEST(Prompts, RejectsUnsupportedCombinations) {
   const struct {
     Words command;
     std::string reason;
-  } refused[] = {
-      {{"predict", kShakespeare, "--prompts", ids}, "--prompts: requires --attribution"},
-      {{"ablate", kShakespeare, "--prompts", ids, "--ablation", "resample"},
-       "resample is not available for prompts"},
-      {{"ablate", kShakespeare, "--prompts", ids, "--text", "To be"}, "--prompts"},
-      {{"lens", data_path("forward/bert"), "--prompts", ids}, "is bidirectional"},
-      {{"lens", data_path("forward/llama-body"), "--prompts", ids}, "no logits"},
-      {{"lens", data_path("stacks/vit"), "--prompts", ids}, "does not take text"},
-      {{"lens", data_path("forward/llama"), "--prompts", texts}, "has no tokenizer: no tokenizer.json"},
-      {{"predict", data_path("forward/gemma4"), "--attribution", "--prompts", ids},
-       "inputs other than the residual stream"}};
+  } refused[] = {{{"predict", kShakespeare, "--prompts", ids}, "--prompts: requires --attribution"},
+                 {{"ablate", kShakespeare, "--prompts", ids, "--ablation", "resample"},
+                  "resample is not available for prompts"},
+                 {{"ablate", kShakespeare, "--prompts", ids, "--text", "To be"}, "--prompts"},
+                 {{"lens", data_path("forward/bert"), "--prompts", ids}, "is bidirectional"},
+                 {{"lens", data_path("forward/llama-body"), "--prompts", ids}, "no logits"},
+                 {{"lens", data_path("stacks/vit"), "--prompts", ids}, "does not take text"},
+                 {{"lens", data_path("forward/llama"), "--prompts", texts},
+                  "has no tokenizer: no tokenizer.json"},
+                 {{"predict", data_path("forward/gemma4"), "--attribution", "--prompts", ids},
+                  "inputs other than the residual stream"}};
   for (const auto& [command, reason] : refused) {
     SCOPED_TRACE(command_text(command));
     const RunResult run = run_attnscope(command);

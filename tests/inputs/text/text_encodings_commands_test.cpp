@@ -36,7 +36,7 @@ TEST_F(TextEncodings, AByteOrderMarkChangesNothing) {
 
   const auto [prompts, marked_prompts] =
       both_of("p.jsonl", R"({"clean": "I say that thou", "correct": " art", "incorrect": " are"})");
-  const Words lens = {"lens", gpt2_, "--format", "json", "--prompts"};
+  const Words lens = {"lens", gpt2_, "--quiet", "--format", "json", "--prompts"};
   EXPECT_EQ(output_of(lens + Words{marked_prompts}), output_of(lens + Words{prompts}));
 
   std::string long_text;

@@ -85,9 +85,12 @@ void Calibration::sum(std::int64_t first, std::int64_t count, const Compute& com
       .on_inputs =
           [&](std::int64_t number, Role role, MatrixView<const float> input) {
             const SecondMomentSums::Site site{number, role};
-            if (!sums_->has(site)) return;
             sums_->add(site, input, compute);
             seen.insert(site);
+          },
+      .wants_inputs =
+          [&](std::int64_t number, Role role) {
+            return sums_->has({number, role});
           },
       .end_after_layer = first + count - 1};
   const std::vector<TextWindows> batches = batches_of(text_);

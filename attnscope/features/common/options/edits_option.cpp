@@ -1,161 +1,179 @@
 #include "attnscope/features/common/options/edits_option.h"
 
-#include <algorithm>
-#include <array>
-#include <nlohmann/json.hpp>
+#include <map>
+#include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "attnscope/base/content_hash.h"
 #include "attnscope/base/error.h"
-#include "attnscope/base/strict_json.h"
-#include "attnscope/base/text.h"
+#include "attnscope/features/common/options/edit_records.h"
+#include "attnscope/features/common/options/media_options.h"
+#include "attnscope/features/common/options/target_options.h"
+#include "attnscope/features/common/options/target_stacks.h"
+#include "attnscope/features/common/options/text_options.h"
+#include "attnscope/inputs/text/tokenizer.h"
+#include "attnscope/rows/lossless_json.h"
 
 namespace attnscope {
 namespace {
 
-using nlohmann::json;
-
-constexpr std::uint64_t kEditsLimitBytes = std::uint64_t{1} << 30;
-constexpr std::array<std::pair<const char*, EditHow>, 4> kOperations = {
-    {{"set", EditHow::set},
-     {"add", EditHow::add},
-     {"scale", EditHow::scale},
-     {"project_out", EditHow::project_out}}};
-
-/// One record of the file, for errors.
-struct EditLocation {
-  const std::string& file;
-  std::size_t index;
-
-  [[noreturn]] void refuse(const std::string& problem, const std::string& hint = "") const {
-    throw Error(ErrorKind::format, {.file = file,
-                                    .place = "edit " + std::to_string(index),
-                                    .problem = verbatim(problem),
-                                    .hint = hint});
+/// The parts of an edit that its results depend on. `value`: whether they include its value.
+Record edit_record(const ActivationEdit& edit, bool value) {
+  Value::List positions;
+  for (const PositionRange& range : edit.positions) {
+    positions.emplace_back(std::vector<std::int64_t>{range.first, range.last});
   }
+  Record record = {{"name", std::string(hook_name(edit.point))},
+                   {"layers", edit.layers},
+                   {"heads", edit.heads},
+                   {"one_head", edit.one_head},
+                   {"positions", std::move(positions)},
+                   {"each_new", edit.each_new}};
+  if (!value) return record;
+  record.add("operation", static_cast<std::int64_t>(edit.how))
+      .add("tokens", edit.tokens)
+      .add("shape", edit.value.shape)
+      .add("numbers", content_hash(std::as_bytes(std::span(edit.value.numbers))));
+  return record;
+}
+
+/// A model that runs: its files and its stack.
+using ModelKey = std::pair<const Checkpoint*, std::string>;
+
+ModelKey key_of_model(const Model& model) {
+  return {model.shared_checkpoint().get(), model.stack()};
+}
+
+/// Carries the edits in a context.
+class EditsWatcher : public PassWatcher {
+ public:
+  /// The session must outlive this object.
+  EditsWatcher(std::vector<EditRecord> records, bool special, const Session& session)
+      : records_(std::move(records)), special_(special), session_(session) {}
+
+  /// The edits for a model, whose values from other texts are computed on the first call.
+  /// Thread-safe.
+  const std::vector<ActivationEdit>& edits_of(const ForwardPass& pass, const Compute& compute) {
+    const std::scoped_lock lock(mutex_);
+    const auto [place, is_new] = edits_.try_emplace(key_of_model(pass.model()));
+    if (!is_new) return place->second;
+    try {
+      place->second = resolved(pass, compute);
+    } catch (...) {
+      edits_.erase(place);
+      throw;
+    }
+    return place->second;
+  }
+
+  std::string hash(std::span<const Model> models) const {
+    Value::List all;
+    for (const EditRecord& record : records_) {
+      for (const ActivationEdit& edit : record.edits) all.emplace_back(edit_record(edit, true));
+      if (!record.edits.empty()) continue;
+      Value::List inputs;
+      for (const Model& model : models) {
+        const RunInput input = input_of(record, model);
+        inputs.emplace_back(input.media ? Value(media_hash(std::span(&*input.media, 1)))
+                                        : Value(input.tokens));
+        if (!input.target.empty()) inputs.emplace_back(input.target);
+      }
+      all.emplace_back(Record{{"edit", edit_record(record.wanted.edit, false)},
+                              {"from_positions", record.wanted.from_positions},
+                              {"inputs", std::move(inputs)}});
+    }
+    return content_hash(record_text({{"edits", std::move(all)}}));
+  }
+
+ private:
+  RunInput input_of(const EditRecord& record, const Model& model) const {
+    RunInput input = source_of(record, model);
+    const bool has_target = record.target || !record.target_tokens.empty();
+    if (has_target && !is_of_encoder_decoder(model)) {
+      refuse_edit(record.wanted.edit,
+                  "from_run has a target, but " + verbatim(model.name()) + " has no encoder");
+    }
+    if (!needs_target(model)) return input;
+    input.target = record.target_tokens;
+    if (record.target) {
+      const Tokenizer tokenizer = tokenizer_of(record, model);
+      input.target = decoder_input(model, &tokenizer, *record.target);
+    }
+    return input;
+  }
+
+  RunInput source_of(const EditRecord& record, const Model& model) const {
+    if (!record.media.empty()) {
+      const Model& reader = reader_of(model);
+      if (input_kind(reader) != input_kind_of(record.media)) {
+        refuse_edit(record.wanted.edit, "from_run has '" + record.media + "', but " +
+                                            verbatim(model.name()) + " takes " +
+                                            noun_of(input_kind(reader)));
+      }
+      auto inputs = media_inputs_in(record.media, record.media_file, session_, reader);
+      if (inputs.size() != 1) {
+        refuse_edit(record.wanted.edit, "the file of from_run contains " +
+                                            std::to_string(inputs.size()) +
+                                            " inputs, expected one");
+      }
+      return {.media = std::move(inputs.front())};
+    }
+    if (!record.text) return {.tokens = record.tokens};
+    return {.tokens = TokenIds(tokenizer_of(record, model).encode(*record.text, special_))};
+  }
+
+  static Tokenizer tokenizer_of(const EditRecord& record, const Model& model) {
+    auto tokenizer = Tokenizer::find(model.checkpoint().folder());
+    if (tokenizer) return std::move(*tokenizer);
+    refuse_edit(record.wanted.edit,
+                "from_run has a text, but " + verbatim(model.name()) + " has no tokenizer",
+                "list token ids with tokens");
+  }
+
+  /// All edits in their order. Those of one input take its activations from one run.
+  std::vector<ActivationEdit> resolved(const ForwardPass& pass, const Compute& compute) const {
+    std::vector<std::vector<ActivationEdit>> of_records(records_.size());
+    using Input = std::tuple<std::string, std::string, TokenIds, std::string, TokenIds>;
+    std::map<Input, std::vector<std::size_t>> by_input;
+    for (std::size_t at = 0; at < records_.size(); ++at) {
+      const EditRecord& record = records_[at];
+      of_records[at] = record.edits;
+      if (!record.edits.empty()) continue;
+      by_input[{record.media_file, record.text.value_or(""), record.tokens,
+                record.target.value_or(""), record.target_tokens}]
+          .push_back(at);
+    }
+    for (const auto& [input, indices] : by_input) {
+      std::vector<RunEdit> wanted;
+      for (const std::size_t at : indices) wanted.push_back(records_[at].wanted);
+      auto found = edits_from_input(pass, wanted, input_of(records_[indices.front()], pass.model()),
+                                    compute);
+      for (std::size_t at = 0; at < indices.size(); ++at) {
+        of_records[indices[at]] = std::move(found[at]);
+      }
+    }
+    std::vector<ActivationEdit> all;
+    for (std::vector<ActivationEdit>& edits : of_records) {
+      all.insert(all.end(), std::make_move_iterator(edits.begin()),
+                 std::make_move_iterator(edits.end()));
+    }
+    return all;
+  }
+
+  std::vector<EditRecord> records_;
+  bool special_;  // whether special tokens are added to texts
+  const Session& session_;
+  std::mutex mutex_;
+  std::map<ModelKey, std::vector<ActivationEdit>> edits_;
 };
 
-/// A whole number from 0, or a list of them.
-std::vector<std::int64_t> indices_in(const json& value, const char* key,
-                                     const EditLocation& location) {
-  std::vector<std::int64_t> out;
-  for (const json& each : value.is_array() ? value : json::array({value})) {
-    if (!each.is_number_unsigned() || each.get<std::uint64_t>() > std::uint64_t{kMaxSize}) {
-      location.refuse("'" + std::string(key) + "' is not a number from 0 or a list of them");
-    }
-    out.push_back(each.get<std::int64_t>());
+EditsWatcher* edits_in(std::span<BatchWatcher* const> watchers) {
+  for (BatchWatcher* watcher : watchers) {
+    if (auto* own = dynamic_cast<EditsWatcher*>(watcher)) return own;
   }
-  if (out.empty()) location.refuse("'" + std::string(key) + "' is an empty list");
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
-}
-
-/// Appends the numbers of nested lists, whose lengths are `shape` from `depth` on.
-void append_numbers(const json& value, std::size_t depth, EditValue& out,
-                    const EditLocation& location) {
-  if (!value.is_array()) {
-    if (!value.is_number() || depth != out.shape.size()) {
-      location.refuse("the value is not a number or nested lists of numbers of equal lengths");
-    }
-    out.numbers.push_back(value.get<float>());
-    return;
-  }
-  if (depth >= out.shape.size() || std::ssize(value) != out.shape[depth]) {
-    location.refuse("the value is not a number or nested lists of numbers of equal lengths");
-  }
-  for (const json& each : value) append_numbers(each, depth + 1, out, location);
-}
-
-EditValue value_in(const json& value, const EditLocation& location) {
-  EditValue out;
-  for (const json* inner = &value; inner->is_array(); inner = &inner->front()) {
-    if (inner->empty()) location.refuse("the value is an empty list");
-    out.shape.push_back(std::ssize(*inner));
-  }
-  append_numbers(value, 0, out, location);
-  return out;
-}
-
-void read_positions(const json& value, ActivationEdit& edit, const EditLocation& location) {
-  if (!value.is_string()) {
-    for (const json& each : value.is_array() ? value : json::array({value})) {
-      if (!each.is_number_integer())
-        location.refuse("'positions' has an entry that is not a number");
-      const auto position = each.get<std::int64_t>();
-      edit.positions.push_back({position, position});
-    }
-    if (edit.positions.empty()) location.refuse("'positions' is an empty list");
-    return;
-  }
-  const auto text = value.get<std::string>();
-  edit.each_new = text == "each-new";
-  if (edit.each_new) return;
-  const auto ranges = parse_position_ranges(text);
-  if (!ranges || ranges->empty()) {
-    location.refuse("'positions' is not a list of positions: '" + text + "'",
-                    "for example: last, each-new, 10-, 3,7 or 5-9");
-  }
-  edit.positions = *ranges;
-}
-
-ActivationEdit parse_edit(const json& record, const EditLocation& location) {
-  if (!record.is_object()) location.refuse("is not an object");
-  ActivationEdit edit;
-  bool has_value = false;
-  std::string name;
-  for (const auto& [key, value] : record.items()) {
-    const auto operation =
-        std::find_if(kOperations.begin(), kOperations.end(),
-                     [&name = key](const auto& each) { return name == each.first; });
-    if (operation != kOperations.end()) {
-      if (has_value) location.refuse("has more than one of set, add, scale and project_out");
-      has_value = true;
-      edit.how = operation->second;
-      edit.value = value_in(value, location);
-    } else if (key == "name") {
-      if (!value.is_string()) location.refuse("'name' is not a text");
-      name = value.get<std::string>();
-    } else if (key == "layer") {
-      edit.layers = indices_in(value, "layer", location);
-    } else if (key == "head") {
-      edit.heads = indices_in(value, "head", location);
-      edit.one_head = !value.is_array();
-    } else if (key == "positions") {
-      read_positions(value, edit, location);
-    } else if (key == "tokens") {
-      edit.tokens = indices_in(value, "tokens", location).front();
-    } else {
-      location.refuse("unknown key '" + key + "'",
-                      "known keys: name, layer, head, positions, tokens, set, add, scale, "
-                      "project_out");
-    }
-  }
-  const auto point = hook_from_name(name);
-  if (!point)
-    location.refuse(name.empty() ? "missing 'name'" : "unknown activation '" + name + "'");
-  if (!has_value) location.refuse("has none of set, add, scale and project_out");
-  edit.point = *point;
-  edit.where = "edit " + std::to_string(location.index) + " ('" + name + "')";
-  return edit;
-}
-
-std::vector<ActivationEdit> read_edits(const Arguments& arguments, const Session& session) {
-  const std::string file = arguments.text("edits");
-  session.files->add_input("edits", file);
-  const json list = parse_python_json(session.files->read_text(file, kEditsLimitBytes), file);
-  if (!list.is_array() || list.empty()) {
-    throw Error(
-        ErrorKind::format,
-        {.file = file,
-         .problem = "is not a list of edits",
-         .hint = verbatim(R"(for example [{"name": "z", "layer": 3, "head": 2, "scale": 0}])")});
-  }
-  std::vector<ActivationEdit> edits;
-  for (std::size_t index = 0; index < list.size(); ++index) {
-    edits.push_back(parse_edit(list[index], {.file = file, .index = index}));
-  }
-  return edits;
+  return nullptr;
 }
 
 }  // namespace
@@ -168,39 +186,30 @@ Parameter edits_parameter() {
           .metavariable = "FILE"};
 }
 
-/// Carries the edits in a context.
-class EditingContext::Watcher : public PassWatcher {
- public:
-  explicit Watcher(std::vector<ActivationEdit> edits) : edits_(std::move(edits)) {}
-  const std::vector<ActivationEdit>& edits() const { return edits_; }
-
- private:
-  std::vector<ActivationEdit> edits_;
-};
-
 EditingContext::EditingContext(const Arguments& arguments, const Session& session,
                                const Context& context)
     : context_(context) {
   if (!arguments.given("edits")) return;
-  watcher_ = std::make_shared<Watcher>(read_edits(arguments, session));
+  const std::string file = arguments.text("edits");
+  session.files->add_input("edits", file);
+  watcher_ = std::make_shared<EditsWatcher>(read_edits(file, session),
+                                            adds_special_tokens(arguments), session);
   context_.watchers.push_back(watcher_.get());
 }
 
-const std::vector<ActivationEdit>& EditingContext::edits_in(
-    std::span<BatchWatcher* const> watchers) {
-  static const std::vector<ActivationEdit> none;
-  for (BatchWatcher* watcher : watchers) {
-    if (const auto* own = dynamic_cast<const Watcher*>(watcher)) return own->edits();
-  }
-  return none;
+void add_edits_hash(Record& parameters, const Context& context, std::span<const Model> models) {
+  const EditsWatcher* edits = edits_in(context.watchers);
+  if (edits != nullptr) parameters.add("edits_hash", edits->hash(models));
 }
 
 RunEdits::RunEdits(const ForwardPass& pass, std::span<BatchWatcher* const> watchers,
-                   ForwardHooks* next, std::optional<std::int64_t> prompt)
+                   const Compute& compute, ForwardHooks* next, std::optional<std::int64_t> prompt)
     : next_(next) {
-  const std::vector<ActivationEdit>& edits = EditingContext::edits_in(watchers);
-  if (edits.empty()) return;
+  EditsWatcher* own = edits_in(watchers);
+  if (own == nullptr) return;
+  const std::vector<ActivationEdit>& edits = own->edits_of(pass, compute);
   check_edits(pass, edits);
+  edits_ = edits;
   hooks_.emplace(pass, edits, next, prompt);
 }
 

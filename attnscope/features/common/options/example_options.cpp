@@ -69,9 +69,9 @@ Parameters example_parameters() {
 std::vector<Exclusion> example_exclusions(bool with_windows) {
   if (!with_windows)
     return {{"lines",
-             {"tokens", "target", "target_tokens", "text_pair", "token_types"},
+             {"tokens", "target", "target_tokens", "text_pair", "token_types", "chat"},
              "splits a text"}};
-  return {{"lines", {"tokens", "token_file", "text_pair", "token_types"}, "splits a text"}};
+  return {{"lines", {"tokens", "token_file", "text_pair", "token_types", "chat"}, "splits a text"}};
 }
 
 bool asks_for_examples(const Arguments& arguments) {

@@ -50,8 +50,7 @@ TokenSequences texts_of(const Arguments& arguments, const Session& session, cons
   std::vector<TokenIds> texts = lines ? line_examples(text_to_encode(arguments, session), tokenizer,
                                                       adds_special_tokens(arguments))
                                       : encoded_texts(arguments, session, model, &tokenizer);
-  const std::string source =
-      arguments.given("text") ? "text" : file_name_of(arguments.text("text_file"));
+  const std::string source = source_of_text(arguments);
   if (texts.empty()) throw Error(ErrorKind::usage, {.file = source, .problem = "has no tokens"});
   const auto context = model.dimensions().context;
   for (std::size_t at = 0; at < texts.size() && context && !arguments.given("text"); ++at) {

@@ -121,10 +121,13 @@ std::string named_media_parameter(const Arguments& arguments) {
   return given == kMediaParameters.end() ? "" : std::string(*given);
 }
 
+InputKind input_kind_of(std::string_view parameter) {
+  return parameter == "image" || parameter == "pixel_values" ? InputKind::image : InputKind::audio;
+}
+
 InputKind named_input(const Arguments& arguments) {
   const std::string named = named_media_parameter(arguments);
-  if (named.empty()) return InputKind::text;
-  return named == "image" || named == "pixel_values" ? InputKind::image : InputKind::audio;
+  return named.empty() ? InputKind::text : input_kind_of(named);
 }
 
 std::string media_source(const Arguments& arguments) {
@@ -170,8 +173,14 @@ void keep_media_models(const Arguments& arguments, std::vector<Model>& models) {
 
 std::vector<MediaInput> media_inputs_of(const Arguments& arguments, const Session& session,
                                         const Model& model, const std::string& sent) {
+  const std::string named = named_media_parameter(arguments);
+  return media_inputs_in(named, arguments.text(named), session, model, sent);
+}
+
+std::vector<MediaInput> media_inputs_in(const std::string& named, const std::string& file,
+                                        const Session& session, const Model& model,
+                                        const std::string& sent) {
   const Model& reader = reader_of(model);
-  const std::string named = named_media_parameter(arguments), file = arguments.text(named);
   const std::string bytes =
       sent.empty() ? session.files->read_text(file, kMediaFileLimitBytes) : sent;
   if (named == "image") return {image_of(bytes, file, session, reader)};

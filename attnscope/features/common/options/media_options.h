@@ -26,6 +26,9 @@ InputKind input_kind(const Model& model);
 /// "texts", "images", "sound".
 const char* noun_of(InputKind kind);
 
+/// The kind that one of kMediaParameters gives.
+InputKind input_kind_of(std::string_view parameter);
+
 /// The kind of the media option that is given; text if none is.
 InputKind named_input(const Arguments& arguments);
 
@@ -53,5 +56,9 @@ void keep_media_models(const Arguments& arguments, std::vector<Model>& models);
 /// memory.
 std::vector<MediaInput> media_inputs_of(const Arguments& arguments, const Session& session,
                                         const Model& model, const std::string& sent = "");
+/// The same for a file and the media option that it belongs to.
+std::vector<MediaInput> media_inputs_in(const std::string& named, const std::string& file,
+                                        const Session& session, const Model& model,
+                                        const std::string& sent = "");
 
 }  // namespace attnscope

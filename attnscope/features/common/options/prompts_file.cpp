@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -53,6 +54,42 @@ PromptText text_in(const nlohmann::json& object, const char* key, const PromptLo
   return ids;
 }
 
+/// Parses `positions`: an object of labels, each with a position or a list of them.
+PromptLabels labels_in(const nlohmann::json& object, const PromptLocation& location) {
+  PromptLabels out;
+  const auto found = object.find("positions");
+  if (found == object.end()) return out;
+  if (!found->is_object() || found->empty()) {
+    location.refuse("'positions' is not an object of labels and positions");
+  }
+  for (const auto& [label, value] : found->items()) {
+    Positions& positions = out[label];
+    const nlohmann::json list = value.is_array() ? value : nlohmann::json::array({value});
+    for (const nlohmann::json& position : list) {
+      if (!position.is_number_integer()) {
+        location.refuse("'positions' of '" + label + "' is neither a number nor a list of numbers");
+      }
+      positions.push_back(position.get<std::int64_t>());
+    }
+    if (positions.empty()) location.refuse("'positions' of '" + label + "' is empty");
+  }
+  return out;
+}
+
+/// Parses `group`: a text or a number.
+std::optional<std::string> group_in(const nlohmann::json& object, const PromptLocation& location) {
+  const auto found = object.find("group");
+  if (found == object.end()) return std::nullopt;
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_number_integer()) location.refuse("'group' is neither a text nor a number");
+  return found->dump();
+}
+
+bool same_labels(const PromptLabels& a, const PromptLabels& b) {
+  return std::ranges::equal(a, b, {}, &PromptLabels::value_type::first,
+                            &PromptLabels::value_type::first);
+}
+
 PromptLine parse_prompt(std::string_view text, const PromptLocation& location) {
   if (const auto broken = first_broken_utf8(text)) {
     location.refuse("is not UTF-8 at byte " + std::to_string(*broken));
@@ -61,17 +98,20 @@ PromptLine parse_prompt(std::string_view text, const PromptLocation& location) {
       parse_json(text, location.file, "line " + std::to_string(location.number));
   if (!object.is_object()) location.refuse("is not a JSON object");
   for (const auto& [key, value] : object.items()) {
-    constexpr std::array kKeys = {"clean", "corrupted", "correct", "incorrect"};
+    constexpr std::array kKeys = {"clean",     "corrupted", "correct",
+                                  "incorrect", "positions", "group"};
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
       location.refuse("unknown key '" + key + "'",
-                      "expected clean, corrupted, correct and incorrect");
+                      "expected clean, corrupted, correct, incorrect, positions and group");
     }
   }
   PromptLine line{.number = location.number,
                   .clean = text_in(object, "clean", location),
                   .corrupted = {},
                   .right = text_in(object, "correct", location),
-                  .wrong = text_in(object, "incorrect", location)};
+                  .wrong = text_in(object, "incorrect", location),
+                  .group = group_in(object, location),
+                  .labels = labels_in(object, location)};
   if (object.contains("corrupted")) line.corrupted = text_in(object, "corrupted", location);
   return line;
 }
@@ -134,6 +174,40 @@ AnsweredPrompts prompts_of(const std::vector<PromptLine>& lines, PromptTokenizer
   return out;
 }
 
+/// The labels of each prompt, with positions counted from its start, ascending.
+std::vector<PromptLabels> labels_of(const std::vector<PromptLine>& lines,
+                                    const AnsweredPrompts& prompts, const std::string& file) {
+  std::vector<PromptLabels> out;
+  for (std::size_t at = 0; at < lines.size() && !lines.front().labels.empty(); ++at) {
+    PromptLabels& labels = out.emplace_back(lines[at].labels);
+    const std::int64_t tokens = std::ssize(prompts.clean[at]);
+    for (auto& [label, positions] : labels) {
+      for (std::int64_t& position : positions) {
+        const std::int64_t given = position;
+        if (position < 0) position += tokens;
+        if (position >= 0 && position < tokens) continue;
+        const PromptLocation location{.file = file, .number = lines[at].number};
+        location.refuse("position " + std::to_string(given) + " of '" + label +
+                        "' is not in its prompt of " + counted(tokens, "token"));
+      }
+      std::ranges::sort(positions);
+      positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+    }
+  }
+  return out;
+}
+
+/// The index of each prompt's group, in the order of their first prompts; empty without groups.
+std::vector<std::int64_t> groups_of(const std::vector<PromptLine>& lines) {
+  std::vector<std::int64_t> out;
+  std::map<std::string, std::int64_t> known;
+  for (const PromptLine& line : lines) {
+    if (!line.group) continue;
+    out.push_back(known.try_emplace(*line.group, std::ssize(known)).first->second);
+  }
+  return out;
+}
+
 }  // namespace
 
 Parameter prompts_parameter(const std::string& help, OptionGroup group) {
@@ -145,8 +219,9 @@ Parameter prompts_parameter(const std::string& help, OptionGroup group) {
 }
 
 Exclusion prompts_exclusion(const std::vector<std::string>& of_command) {
-  Exclusion out{
-      "prompts", {"text", "text_pair", "text_file", "tokens", "token_types"}, "gives the texts"};
+  Exclusion out{"prompts",
+                {"text", "text_pair", "text_file", "tokens", "token_types", "chat"},
+                "gives the texts"};
   out.beside.insert(out.beside.end(), of_command.begin(), of_command.end());
   return out;
 }
@@ -166,6 +241,14 @@ std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& 
     }
     lines.push_back(parse_prompt(line, location));
     const PromptLine& first = lines.front();
+    if (!same_labels(lines.back().labels, first.labels)) {
+      location.refuse("its 'positions' have other labels than those of line " +
+                      std::to_string(first.number));
+    }
+    if (lines.back().group.has_value() != first.group.has_value()) {
+      location.refuse(std::string("has ") + (first.group ? "no" : "a") + " 'group', but line " +
+                      std::to_string(first.number) + " has " + (first.group ? "one" : "none"));
+    }
     if (lines.back().corrupted.has_value() == first.corrupted.has_value()) continue;
     location.refuse(std::string("has ") + (first.corrupted ? "no" : "a") +
                     " 'corrupted', but line " + std::to_string(first.number) + " has " +
@@ -186,12 +269,14 @@ PromptsRequest prompts_request(const Arguments& arguments, const Session& sessio
       parse_prompts(session.files->read_text(file, kTextLimitBytes), file);
   PromptsRequest request{
       .of_models = {},
-      .parameters = {{"prompts", std::filesystem::path(file).filename().string()}}};
+      .parameters = {{"prompts", std::filesystem::path(file).filename().string()}},
+      .groups = groups_of(lines)};
   for (const Model& model : models) {
     AnsweredPrompts& prompts = request.of_models.emplace_back(prompts_of(
         lines, PromptTokenizer(model, !arguments.flag("no_special_tokens"), file), file));
     const TextRows tokens = prompt_rows(prompts);
     check_token_count(std::ssize(prompts.clean), tokens.longest);
+    request.labels = labels_of(lines, prompts, file);
   }
   return request;
 }

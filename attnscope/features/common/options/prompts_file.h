@@ -25,16 +25,18 @@ struct PromptLine {
   PromptText clean;
   std::optional<PromptText> corrupted;
   PromptText right, wrong;
+  std::optional<std::string> group = {};  // prompts of one template, which are not independent
+  PromptLabels labels = {};               // `positions`; negative ones count from the end
 };
 
 /// Throws Error(format) with the file and line if a line is not UTF-8 or not a JSON object, or if a
-/// key is missing or unknown. Also throws it if only some prompts have a corrupted text, or if the
-/// file has no prompts.
+/// key is missing or unknown. Also throws it if only some prompts have a corrupted text or a group,
+/// if prompts label different positions, or if the file has no prompts.
 std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& file);
 
 /// The prompts for each model. Throws the errors of parse_prompts(). Also throws Error(format) if
-/// an answer is not a single token, both answers are the same token, or clean and corrupted text
-/// differ in their number of tokens.
+/// an answer is not a single token, or both answers are the same token. The same if clean and
+/// corrupted text differ in their number of tokens, or a labeled position is past the end.
 PromptsRequest prompts_request(const Arguments& arguments, const Session& session,
                                const std::vector<Model>& models);
 

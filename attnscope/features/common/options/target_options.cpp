@@ -242,13 +242,17 @@ std::int64_t start_token(const Model& model) {
                                  .hint = "pass {target_tokens}, including the start token"});
 }
 
+TokenIds decoder_input(const Model& model, const Tokenizer* tokenizer, const std::string& text) {
+  return without_end(labels_after_start(model, tokenizer, text), model, tokenizer);
+}
+
 std::optional<TokenIds> given_target(const Arguments& arguments, const Model& model,
                                      const Tokenizer* tokenizer) {
   if (arguments.given("target_tokens")) return parse_ids(arguments, "target_tokens");
   if (!arguments.given("target")) return std::nullopt;
   const std::string text = arguments.text("target");
   check_text(text, {.parameter = "target"});
-  return without_end(labels_after_start(model, tokenizer, text), model, tokenizer);
+  return decoder_input(model, tokenizer, text);
 }
 
 TokenSequences model_sequences(const Arguments& arguments, const Session& session,

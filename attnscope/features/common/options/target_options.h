@@ -35,6 +35,10 @@ TokenIds target_labels(const Model& model, const Tokenizer& tokenizer, std::stri
 /// The decoder start token. Throws Error(usage) if the model's files do not specify one.
 std::int64_t start_token(const Model& model);
 
+/// The decoder input for a text: the start token followed by its tokens without the end token.
+/// `tokenizer`: of the model, null if it has none. Throws Error(usage).
+TokenIds decoder_input(const Model& model, const Tokenizer* tokenizer, const std::string& text);
+
 /// The decoder input: `target_tokens` unchanged, or the start token followed by the tokens of
 /// `target` without the end token. Empty if neither is given. `tokenizer`: of the model, null if it
 /// has none. Throws Error(usage).

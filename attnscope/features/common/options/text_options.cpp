@@ -11,6 +11,7 @@
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
 #include "attnscope/base/text_encoding.h"
+#include "attnscope/features/common/options/chat_options.h"
 #include "attnscope/features/common/options/shared_options.h"
 #include "attnscope/features/common/options/token_sequences.h"
 
@@ -23,6 +24,15 @@ using enum ParameterType;
 
 std::string file_name_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
+}
+
+std::string source_of_text(const Arguments& arguments) {
+  if (arguments.given("text")) return "text";
+  if (arguments.given("tokens")) return "tokens";
+  for (const char* file : {"chat", "token_file"}) {
+    if (arguments.given(file)) return file_name_of(arguments.text(file));
+  }
+  return file_name_of(arguments.text("text_file"));
 }
 
 bool adds_special_tokens(const Arguments& arguments) {
@@ -131,6 +141,7 @@ std::vector<TokenIds> encoded_texts(const Arguments& arguments, const Session& s
     set_types(arguments, out);
     return out;
   }
+  if (arguments.given("chat")) return encoded_chats(arguments, session, model, *tokenizer);
   const bool special = adds_special_tokens(arguments);
   const std::vector<std::string> texts = checked_texts(arguments, "text"),
                                  seconds = checked_texts(arguments, "text_pair");
@@ -166,10 +177,15 @@ std::string text_to_encode(const Arguments& arguments, const Session& session) {
   }
   throw Error(ErrorKind::usage, {.parameter = "text",
                                  .problem = "missing input text",
-                                 .hint = "pass {text}, {text_file} or {tokens}"});
+                                 .hint = "pass {text}, {text_file}, {chat} or {tokens}"});
 }
 
 Parameters text_parameters() {
+  Parameters plain = plain_text_parameters();
+  return joined({std::move(plain), chat_parameters()});
+}
+
+Parameters plain_text_parameters() {
   return {{.name = "text",
            .type = texts,
            .group = OptionGroup::input,
@@ -204,24 +220,28 @@ Parameters text_parameters() {
 
 bool names_a_text(const Arguments& arguments) {
   for (const char* name :
-       {"text", "text_file", "tokens", "token_file", "text_pair", "token_types"}) {
+       {"text", "text_file", "tokens", "token_file", "text_pair", "token_types", "chat"}) {
     if (arguments.given(name)) return true;
   }
   return false;
 }
 
 std::vector<Exclusion> text_exclusions(bool with_windows) {
-  std::vector<Exclusion> out = {{"text", {"text_file", "tokens"}, "gives the input"},
-                                {"text_file", {"tokens"}, "gives the input"},
-                                {"tokens", {"no_special_tokens"}, "are used unchanged"},
-                                {"text_pair", {"text_file", "tokens"}, "belongs to {text}"},
-                                {"token_types", {"text_file"}, "are those of one text"}};
+  std::vector<Exclusion> out = {
+      {"chat",
+       {"text", "text_pair", "text_file", "tokens", "token_types", "no_special_tokens"},
+       "gives the input"},
+      {"text", {"text_file", "tokens"}, "gives the input"},
+      {"text_file", {"tokens"}, "gives the input"},
+      {"tokens", {"no_special_tokens"}, "are used unchanged"},
+      {"text_pair", {"text_file", "tokens"}, "belongs to {text}"},
+      {"token_types", {"text_file"}, "are those of one text"}};
   if (!with_windows) return out;
   for (const char* name : {"text_pair", "token_types"}) {
     out.push_back({name, {"token_file"}, "is not split into windows"});
   }
-  out.push_back({"token_file", {"text", "text_file", "tokens"}, "gives the input"});
-  for (const char* whole : {"text", "tokens"}) {
+  out.push_back({"token_file", {"text", "text_file", "tokens", "chat"}, "gives the input"});
+  for (const char* whole : {"text", "tokens", "chat"}) {
     out.push_back(
         {whole, {"sequences", "length", "seed", "consecutive"}, "is not split into windows"});
   }
@@ -318,7 +338,7 @@ TokenizedText tokenized_texts(const Arguments& arguments, const Session& session
     out.source = "tokens";
     return out;
   }
-  out.source = arguments.given("text") ? "text" : file_name_of(arguments.text("text_file"));
+  out.source = source_of_text(arguments);
   return out;
 }
 
@@ -326,6 +346,10 @@ TokenizedText tokenized_text(const Arguments& arguments, const Session& session,
                              const Model& model) {
   TokenizedText out = tokenized_texts(arguments, session, model);
   if (out.more_texts.empty()) return out;
+  if (arguments.given("chat")) {
+    throw Error(ErrorKind::usage,
+                {.parameter = "chat", .problem = "has several chats, but this run takes one text"});
+  }
   throw Error(ErrorKind::usage, {.parameter = arguments.given("tokens") ? "tokens" : "text",
                                  .problem = "given several times, but this run takes one text"});
 }
@@ -343,9 +367,10 @@ Parameters mla_text_parameters() {
 std::vector<Exclusion> mla_text_exclusions(std::initializer_list<const char*> others) {
   std::vector<Exclusion> exclusions = text_exclusions(/*with_windows=*/true);
   for (const char* other : others) {
-    exclusions.push_back({other,
-                          {"text", "text_pair", "text_file", "tokens", "token_types", "token_file"},
-                          "uses no text"});
+    exclusions.push_back(
+        {other,
+         {"text", "text_pair", "text_file", "tokens", "token_types", "token_file", "chat"},
+         "uses no text"});
   }
   return exclusions;
 }

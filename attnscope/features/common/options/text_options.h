@@ -15,8 +15,10 @@
 
 namespace attnscope {
 
-/// text, text_pair, text_file, tokens, token_types, no_special_tokens.
+/// text, text_pair, text_file, tokens, token_types, no_special_tokens, and chat_parameters().
 Parameters text_parameters();
+/// The same without chats.
+Parameters plain_text_parameters();
 /// Whether the arguments name a text, token ids, or a shard of token ids.
 bool names_a_text(const Arguments& arguments);
 /// Options that name the input tokens and exclude each other.
@@ -25,9 +27,9 @@ std::vector<Exclusion> text_exclusions(bool with_windows);
 /// The text of `text` or `text_file`; several texts become lines. Throws Error(usage) if neither is
 /// given or it is empty.
 std::string text_to_encode(const Arguments& arguments, const Session& session);
-/// The sequences of `text` (with `text_pair`), `text_file` or `tokens`, with token types. Several
-/// texts are several sequences. `tokenizer`: null if token ids are given. Throws Error(usage) for
-/// pairs and types that do not fit.
+/// The sequences of `text` (with `text_pair`), `text_file`, `chat` or `tokens`, with token types.
+/// Several texts are several sequences. `tokenizer`: null if token ids are given. Throws
+/// Error(usage) for pairs and types that do not fit.
 std::vector<TokenIds> encoded_texts(const Arguments& arguments, const Session& session,
                                     const Model& model, const Tokenizer* tokenizer);
 /// The token ids of that parameter. Throws Error(usage) for anything that is not a token id.
@@ -71,6 +73,9 @@ std::string unknown_note(const Model& model, const Tokenizer& tokenizer,
 
 /// Whether special tokens are added to a text.
 bool adds_special_tokens(const Arguments& arguments);
+
+/// "text", "tokens", or the name of the file.
+std::string source_of_text(const Arguments& arguments);
 
 /// The last component of a path.
 std::string file_name_of(const std::string& path);

@@ -125,7 +125,8 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
                                  const Model& model, const UsualWindows& usual) {
   const ScorePositions positions(arguments, session);
   const bool lines = arguments.flag("lines");
-  const bool whole = arguments.given("text") || arguments.given("tokens");
+  const bool chat = arguments.given("chat");
+  const bool whole = arguments.given("text") || arguments.given("tokens") || chat;
   WindowRequest request{
       .sequences = kMaxSequences,
       .length = whole ? kMaxSequences : window_length(arguments, session, model, usual),
@@ -153,7 +154,7 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
                                 request, "tokens");
   } else {
     out.tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));
-    const std::string text = text_to_encode(arguments, session);
+    const std::string text = chat ? "" : text_to_encode(arguments, session);
     const bool special = adds_special_tokens(arguments);
     if (lines || whole) {
       const std::vector<TokenIds> examples =
@@ -167,7 +168,8 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
       }
       const WindowRequest of_lines{.sequences = request.sequences, .length = 1, .sample = {}};
       if (!whole) request.sample = sample_of(arguments, of_lines, std::ssize(examples));
-      found = windows_of_examples(examples, positions, request, whole ? "text" : file,
+      found = windows_of_examples(examples, positions, request,
+                                  whole ? source_of_text(arguments) : file,
                                   lines ? usual.shortest_line : 1);
     } else {
       const TokenIds all = out.tokenizer->encode(text, /*special=*/false);
@@ -185,9 +187,8 @@ TokenSequences example_sequences(const Arguments& arguments, const Session& sess
   check_scored(found.scored, model.spec().causal);
   out.of_model = std::move(found.windows);
   out.scored = std::move(found.scored);
-  const char* source = arguments.given("text") ? "text" : "tokens";
   out.parameters = {
-      {"source", whole ? source : file_name_of(file)},
+      {"source", source_of_text(arguments)},
       {"sequences", std::ssize(out.of_model)},
       {"length", text_rows(out.of_model).longest},
       {"seed", request.sample ? Value(static_cast<std::int64_t>(*request.sample)) : Value()}};
@@ -206,10 +207,10 @@ TokenSequences token_sequences(const Arguments& arguments, const Session& sessio
   if (arguments.given("tokens")) {
     return whole_texts(encoded_texts(arguments, session, model, nullptr), "tokens");
   }
-  if (arguments.given("text")) {
+  if (arguments.given("text") || arguments.given("chat")) {
     auto tokenizer = std::make_shared<const Tokenizer>(tokenizer_of(model));
-    TokenSequences out =
-        whole_texts(encoded_texts(arguments, session, model, tokenizer.get()), "text");
+    TokenSequences out = whole_texts(encoded_texts(arguments, session, model, tokenizer.get()),
+                                     source_of_text(arguments));
     out.note = unknown_note(model, *tokenizer, out.of_model);
     out.tokenizer = std::move(tokenizer);
     return out;

@@ -89,8 +89,10 @@ void for_normed(const Model& model, const std::map<NormLocation, NormGain>& gain
                   },
               .on_inputs =
                   [&](std::int64_t layer, Role role, MatrixView<const float> input) {
-                    if (role == Role::query || role == Role::up) show({layer, role}, input);
-                  }});
+                    show({layer, role}, input);
+                  },
+              .wants_inputs = [](std::int64_t,
+                                 Role role) { return role == Role::query || role == Role::up; }});
 }
 
 /// (D', D): the leading principal directions of the residual stream.

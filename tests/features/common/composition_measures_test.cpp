@@ -1,5 +1,5 @@
 // Composition scores, compared with the definition on full D × D circuits.
-#include "attnscope/features/circuits/composition_measures.h"
+#include "attnscope/features/common/composition_measures.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "attnscope/features/circuits/composition_measures.h"
+#include "attnscope/features/common/composition_measures.h"
 
 #include <algorithm>
 #include <cmath>
