@@ -18,9 +18,11 @@ from attnscope._values import (
     Batch,
     Bins,
     Head,
+    Heads,
     Ids,
     Int,
     Layers,
+    Messages,
     Names,
     Path,
     Positions,
@@ -107,6 +109,10 @@ def spectrum(
     tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
+    chat: Path | None = None,
+    chat_template: str | None = None,
+    no_generation_prompt: bool = False,
+    chat_date: str | None = None,
     token_file: Path | None = None,
     sequences: Int | None = None,
     length: Int | None = None,
@@ -116,6 +122,7 @@ def spectrum(
     threads: Int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    messages: Messages | None = None,
     tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
@@ -146,6 +153,12 @@ def spectrum(
       separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
+    - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+      takes, rendered by the model's chat template
+    - chat_template: name of the chat template, if the model has several (default: tool_use for a
+      chat with tools if there is one, else default)
+    - no_generation_prompt: do not end the chat with the start of an answer
+    - chat_date: date for templates that print the date (default: today)
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
       for random tokens)
@@ -159,6 +172,8 @@ def spectrum(
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - messages: input chat in memory: a list of messages, or a dict with messages and tools, as for
+      apply_chat_template of transformers; rendered by the chat template
     - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
@@ -465,6 +480,10 @@ def experts(
     tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
+    chat: Path | None = None,
+    chat_template: str | None = None,
+    no_generation_prompt: bool = False,
+    chat_date: str | None = None,
     token_file: Path | None = None,
     sequences: Int | None = None,
     length: Int | None = None,
@@ -478,6 +497,7 @@ def experts(
     threads: Int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    messages: Messages | None = None,
     tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
@@ -498,6 +518,12 @@ def experts(
       separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
+    - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+      takes, rendered by the model's chat template
+    - chat_template: name of the chat template, if the model has several (default: tool_use for a
+      chat with tools if there is one, else default)
+    - no_generation_prompt: do not end the chat with the start of an answer
+    - chat_date: date for templates that print the date (default: today)
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
       for random tokens)
@@ -517,6 +543,8 @@ def experts(
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - messages: input chat in memory: a list of messages, or a dict with messages and tools, as for
+      apply_chat_template of transformers; rendered by the chat template
     - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
@@ -706,6 +734,10 @@ def circuits(
     tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
+    chat: Path | None = None,
+    chat_template: str | None = None,
+    no_generation_prompt: bool = False,
+    chat_date: str | None = None,
     token_file: Path | None = None,
     sequences: Int | None = None,
     length: Int | None = None,
@@ -715,6 +747,7 @@ def circuits(
     threads: Int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    messages: Messages | None = None,
     tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
@@ -745,6 +778,12 @@ def circuits(
       separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
+    - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+      takes, rendered by the model's chat template
+    - chat_template: name of the chat template, if the model has several (default: tool_use for a
+      chat with tools if there is one, else default)
+    - no_generation_prompt: do not end the chat with the start of an answer
+    - chat_date: date for templates that print the date (default: today)
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 100, or all if there are fewer; 8
       for random tokens)
@@ -758,6 +797,8 @@ def circuits(
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - messages: input chat in memory: a list of messages, or a dict with messages and tools, as for
+      apply_chat_template of transformers; rendered by the chat template
     - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
@@ -834,6 +875,10 @@ def attention(
     tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
+    chat: Path | None = None,
+    chat_template: str | None = None,
+    no_generation_prompt: bool = False,
+    chat_date: str | None = None,
     target: str | None = None,
     target_tokens: Ids | None = None,
     target_file: Path | None = None,
@@ -863,6 +908,7 @@ def attention(
     mask: Any = None,
     sinks: bool | None = None,
     name: str | None = None,
+    messages: Messages | None = None,
     tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
@@ -885,6 +931,12 @@ def attention(
       separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
+    - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+      takes, rendered by the model's chat template
+    - chat_template: name of the chat template, if the model has several (default: tool_use for a
+      chat with tools if there is one, else default)
+    - no_generation_prompt: do not end the chat with the start of an answer
+    - chat_date: date for templates that print the date (default: today)
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
     - target_file: encoder-decoder models: file with a target text for each line of text_file
@@ -929,6 +981,8 @@ def attention(
     - sinks: for a live module or maps: whether weights may sum to less than 1 (default: true for
       attention modules with learned sinks)
     - name: for a live module or maps: the name of the model in rows
+    - messages: input chat in memory: a list of messages, or a dict with messages and tools, as for
+      apply_chat_template of transformers; rendered by the chat template
     - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
@@ -1007,6 +1061,28 @@ def attention(
     - b_to_a_error: head: standard error over sequences; the field name without _error names the
       mean. Null for one sequence.
     - uniform_b_to_a: head, pairs of texts: b_to_a under uniform attention
+    - system_mass: head, chats: mean attention from a query to all tokens of messages of the roles
+      system and developer
+    - system_mass_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
+    - uniform_system_mass: head, chats: system_mass under uniform attention
+    - user_mass: head, chats: mean attention from a query to all tokens of user messages
+    - user_mass_error: head: standard error over sequences; the field name without _error names the
+      mean. Null for one sequence.
+    - uniform_user_mass: head, chats: user_mass under uniform attention
+    - assistant_mass: head, chats: mean attention from a query to all tokens of assistant messages
+    - assistant_mass_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
+    - uniform_assistant_mass: head, chats: assistant_mass under uniform attention
+    - tool_mass: head, chats: mean attention from a query to all tokens of tool messages
+    - tool_mass_error: head: standard error over sequences; the field name without _error names the
+      mean. Null for one sequence.
+    - uniform_tool_mass: head, chats: tool_mass under uniform attention
+    - template_mass: head, chats: mean attention from a query to all tokens of the chat template,
+      such as special tokens
+    - template_mass_error: head: standard error over sequences; the field name without _error names
+      the mean. Null for one sequence.
+    - uniform_template_mass: head, chats: template_mass under uniform attention
     - attended_token_effect (logits): head: direct effect of the head on the attended token's logit,
       relative to the mean over the text's tokens, averaged over queries. Null if the logits are not
       a sum of component outputs, or if the last layer is not run.
@@ -1059,6 +1135,8 @@ def attention(
     - query: position of the query in the sequence, from 0
     - token: token id at the query position. Null for images and audio.
     - text: text of the token at the query position. Null without a tokenizer.
+    - message_role (with chat_date): role of the message that the token comes from, or template.
+      Null if the chat template changes the messages.
     - weights: attention of the query to each key; sums to 1 minus the mass on a learned sink. For
       cross-attention, keys are source positions.
     """
@@ -1083,6 +1161,10 @@ def predict(
     tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
+    chat: Path | None = None,
+    chat_template: str | None = None,
+    no_generation_prompt: bool = False,
+    chat_date: str | None = None,
     target: str | None = None,
     target_tokens: Ids | None = None,
     image: Path | Any | None = None,
@@ -1110,6 +1192,7 @@ def predict(
     edits: Path | Edit | Sequence[Edit] | None = None,
     threads: Int | None = None,
     memory: Size | None = None,
+    messages: Messages | None = None,
     tokenizer: Any = None,
     progress: bool | None = None,
 ) -> Table:
@@ -1129,6 +1212,12 @@ def predict(
       separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
+    - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+      takes, rendered by the model's chat template
+    - chat_template: name of the chat template, if the model has several (default: tool_use for a
+      chat with tools if there is one, else default)
+    - no_generation_prompt: do not end the chat with the start of an answer
+    - chat_date: date for templates that print the date (default: today)
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
     - image: vision models: image file (PNG or JPEG); or a Pillow image
@@ -1169,6 +1258,8 @@ def predict(
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
+    - messages: input chat in memory: a list of messages, or a dict with messages and tools, as for
+      apply_chat_template of transformers; rendered by the chat template
     - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
 
@@ -1237,6 +1328,24 @@ def predict(
       difference is not positive.
     - share_error (share of the logit difference; with prompts): standard error of share over
       prompts; null for one prompt
+    - direct_effect_low (logits; with prompts): lower end of the 95% bootstrap interval of
+      direct_effect over clean prompts. Null for fewer than 8 independent prompts.
+    - direct_effect_high (logits; with prompts): upper end of that interval
+    - share_low (with prompts): lower end of the 95% bootstrap interval of share over prompts. Null
+      for fewer than 8 independent prompts, and if the denominator of a resample is not positive.
+    - share_high (with prompts): upper end of that interval
+    - share_p_value (with prompts): two-sided sign-flip p-value of the numerator of share over
+      prompts, not corrected
+    - share_significant (with prompts): whether that numerator is significant at a false discovery
+      rate of 5% among all tests (Benjamini-Hochberg). Null if so few prompts cannot reach it.
+    - tests (with prompts): number of tests, among which shares are significant
+    - system_effect (logits; with chat_date): chats: part of direct_effect that a head reads from
+      tokens of the roles system and developer. Null if the component is not a head, if the roles
+      are unknown, or if the effect is not a sum over tokens, such as after a gate.
+    - user_effect (logits; with chat_date): chats: the same for tokens of user messages
+    - assistant_effect (logits; with chat_date): chats: the same for tokens of assistant messages
+    - tool_effect (logits; with chat_date): chats: the same for tokens of tool messages
+    - template_effect (logits; with chat_date): chats: the same for tokens of the chat template
     """
     return run("predict", locals())
 
@@ -1254,6 +1363,10 @@ def lens(
     tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
+    chat: Path | None = None,
+    chat_template: str | None = None,
+    no_generation_prompt: bool = False,
+    chat_date: str | None = None,
     target: str | None = None,
     target_tokens: Ids | None = None,
     target_file: Path | None = None,
@@ -1264,7 +1377,8 @@ def lens(
     consecutive: bool = False,
     lines: bool = False,
     score_positions: Positions | None = None,
-    states: Literal["resid_pre", "resid_pre,resid_mid"] | None = None,
+    states: Names | None = None,
+    tuned_lens: Path | None = None,
     grid: bool = False,
     top: Int | None = None,
     label: str | None = None,
@@ -1273,6 +1387,7 @@ def lens(
     memory: Size | None = None,
     store: Path | None = None,
     edits: Path | Edit | Sequence[Edit] | None = None,
+    messages: Messages | None = None,
     tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
@@ -1293,6 +1408,12 @@ def lens(
       separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
+    - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+      takes, rendered by the model's chat template
+    - chat_template: name of the chat template, if the model has several (default: tool_use for a
+      chat with tools if there is one, else default)
+    - no_generation_prompt: do not end the chat with the start of an answer
+    - chat_date: date for templates that print the date (default: today)
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
     - target_file: encoder-decoder models: file with a target text for each line of text_file
@@ -1307,8 +1428,11 @@ def lens(
     - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
       last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
       boolean .npy. (default: all)
-    - states: decode the residual stream before each layer, or also after its attention: resid_pre
-      or resid_pre,resid_mid (default: resid_pre)
+    - states: states to decode: before each layer (always), after its attention, or what its
+      attention or MLP alone adds: one or more of resid_pre,resid_mid,attn_out,mlp_out (default:
+      resid_pre)
+    - tuned_lens: translate the states before each layer with the tuned lens in this folder, as
+      saved by the Python package tuned-lens
     - grid: report the prediction of each state at each token of one text
     - top: with grid: number of most likely tokens to list (default: 1)
     - label: classifiers: report the logit and probability of this label (name or number) at each
@@ -1320,6 +1444,8 @@ def lens(
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
     - edits: edit activations while the model runs, as listed in this JSON file; or Edit objects
+    - messages: input chat in memory: a list of messages, or a dict with messages and tools, as for
+      apply_chat_template of transformers; rendered by the chat template
     - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
@@ -1332,6 +1458,7 @@ def lens(
     - layer: layer of the residual-stream state, from 0
     - state: point in the residual stream. resid_pre: before the layer. resid_mid: after its
       attention. resid_mid_cross: after its cross-attention. resid_post: after the last layer.
+      Others: what one component of the layer alone adds to the residual stream.
     - positions (tokens): number of positions over which entropy, kl and agreement are averaged
     - predicted (tokens): number of positions with a target token: the next token, or the masked one
     - loss (nats): mean negative log-probability of the text's token
@@ -1348,6 +1475,8 @@ def lens(
     - position (tokens): position of the token in the text, from 0
     - token_id: id of the token at this position
     - text: text of the token at this position; null if no tokenizer can decode it
+    - message_role (with chat_date): role of the message that the token comes from, or template.
+      Null if the chat template changes the messages.
     - top_token: id of the top-1 token decoded from the state
     - top_text: text of the top-1 token; null if no tokenizer can decode it
     - probability: probability of the top-1 token
@@ -1376,6 +1505,17 @@ def lens(
     - preference_accuracy (share of prompts): share of clean prompts whose correct answer scores
       above the incorrect one
     - prompts: number of prompts over which the means are taken
+    - logit_difference_low (logits): lower end of the 95% bootstrap interval of logit_difference
+      over clean prompts. Null for fewer than 8 independent prompts.
+    - logit_difference_high (logits): upper end of that interval
+    - share_low: lower end of the 95% bootstrap interval of share over prompts. Null for fewer than
+      8 independent prompts, and if the denominator of a resample is not positive.
+    - share_high: upper end of that interval
+    - share_p_value: two-sided sign-flip p-value of the numerator of share over prompts, not
+      corrected
+    - share_significant: whether that numerator is significant at a false discovery rate of 5% among
+      all tests (Benjamini-Hochberg). Null if so few prompts cannot reach it.
+    - tests: number of tests, among which shares are significant
 
     Rows, with label: the label that one residual-stream state predicts.
     As above: model, stack, layer, state.
@@ -1405,6 +1545,10 @@ def ablate(
     tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
+    chat: Path | None = None,
+    chat_template: str | None = None,
+    no_generation_prompt: bool = False,
+    chat_date: str | None = None,
     target: str | None = None,
     target_tokens: Ids | None = None,
     target_file: Path | None = None,
@@ -1417,14 +1561,24 @@ def ablate(
     score_positions: Positions | None = None,
     components: Names | None = None,
     ablation: Literal["mean", "zero", "resample"] | None = None,
+    heads: Heads | None = None,
+    cumulative: bool = False,
+    pairs: Int | None = None,
     induction: bool = False,
     receiver: Head | None = None,
     label: str | None = None,
     prompts: Path | None = None,
+    patch_positions: Positions | None = None,
+    metric: Literal["logit-difference", "probability", "kl", "loss"] | None = None,
+    patching: Literal["both", "denoising", "noising"] | None = None,
+    sender: str | None = None,
+    through_mlps: bool = False,
+    freeze_norms: bool = False,
     layers: Layers | None = None,
     threads: Int | None = None,
     memory: Size | None = None,
     store: Path | None = None,
+    messages: Messages | None = None,
     tokenizer: Any = None,
     progress: bool | None = None,
     executor: Executor | None = None,
@@ -1445,6 +1599,12 @@ def ablate(
       separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
+    - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+      takes, rendered by the model's chat template
+    - chat_template: name of the chat template, if the model has several (default: tool_use for a
+      chat with tools if there is one, else default)
+    - no_generation_prompt: do not end the chat with the start of an answer
+    - chat_date: date for templates that print the date (default: today)
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
     - target_file: encoder-decoder models: file with a target text for each line of text_file
@@ -1459,24 +1619,45 @@ def ablate(
     - score_positions: positions, from 0, of the predicted tokens that count in losses and means:
       last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per example, or a
       boolean .npy. (default: all)
-    - components: components to ablate, one at a time (layers: attention, mixer and MLP): one or
-      more of all,heads,attention,mixer,mlp,layers (default: all; layers if the model has more than
-      200 heads)
+    - components: components to ablate, one at a time (layers: attention, mixer and MLP). With
+      prompts, also resid_pre, q, k and v: one or more of
+      all,heads,attention,mixer,mlp,layers,resid_pre,q,k,v (default: all; layers if the model has
+      more than 200 heads)
     - ablation: replace each output by its mean over the text, by zeros, or by the same component's
       output on the next window: mean, zero or resample (default: mean)
+    - heads: ablate these heads together, and each alone
+    - cumulative: ablate more and more heads, those with the smallest effect first, and in random
+      orders: how many heads does the model need?
+    - pairs: ablate each pair of the N heads with the largest effects: is the effect of two heads
+      the sum of their effects?
     - induction: measure how ablating each head changes the induction scores of later heads, on
       random tokens repeated twice
     - receiver: with induction: ablate the direct paths into this head's query, key and value
-      inputs, one at a time; L5H3.k: only the key input
+      inputs, one at a time (L5H3), or into one of them (L5H3.k). With sender: inputs that receive
+      the path together, such as L5H3.q,L6H0.q, or logits
     - label: classifiers: measure how ablating each component changes the logit of this label (name
       or number)
     - prompts: activation patching: measure how each component changes the logit difference of clean
       and corrupted prompts. FILE: JSON Lines with the keys clean, corrupted, correct, incorrect
+    - patch_positions: with prompts: patch each position separately (each), selected positions
+      (last, 3,7, -3-), or all positions together (all)
+    - metric: with prompts: what patching changes: logit(correct) − logit(incorrect), the
+      probability of the correct answer, KL(clean ‖ run), or the loss: logit-difference,
+      probability, kl or loss (default: logit-difference)
+    - patching: with patch_positions or metric: patch clean activations into corrupted runs
+      (denoising), corrupted ones into clean runs (noising), or both: both, denoising or noising
+      (default: both)
+    - sender: with prompts: path patching: heads whose output on the other prompt reaches only the
+      receiver: L0H1,L2H0, each-layer (all heads of one layer at a time) or each-head
+    - through_mlps: with sender: recompute the MLPs between senders and receivers
+    - freeze_norms: with sender: keep the scale of the norm before the receivers
     - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
     - store: cache results in this SQLite file and reuse them
+    - messages: input chat in memory: a list of messages, or a dict with messages and tools, as for
+      apply_chat_template of transformers; rendered by the chat template
     - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     - executor: run on this concurrent.futures executor: each worker opens the models itself, and
@@ -1509,6 +1690,36 @@ def ablate(
     - loss (nats): mean loss of the unmodified model
     - predicted (tokens): number of predicted tokens over which losses are averaged
 
+    Rows, with cumulative: effect of ablating more and more heads.
+    As above: model, stack, loss_increase_error, kl, loss, predicted.
+    - order: order in which heads are ablated: by their loss increase when ablated alone, the
+      smallest first (effect), or at random (random)
+    - draw: index of the random order, from 0. Null for the order by effect.
+    - removed (heads): number of heads that are ablated together
+    - heads: heads that are ablated in addition to those of the previous row of this order
+    - ablation: ablation: replace the output of each head by its mean over the text (mean), by zeros
+      (zero), or by its output on the next window or pair (resample)
+    - loss_increase (nats): increase of the mean loss when the heads are ablated together
+    - top_token_changed (share of positions): share of positions whose top-1 token changes when the
+      heads are ablated together
+
+    Rows, with pairs: effect of ablating two heads together, and each alone.
+    As above: model, stack, ablation, loss_increase, loss_increase_error, kl, top_token_changed,
+    loss, predicted.
+    - heads: heads that are ablated together, such as L0H1,L2H3
+    - count: number of these heads
+    - sum_of_increases (nats): sum of the loss increases of the heads, each ablated alone. Null for
+      one head.
+    - interaction (nats): loss_increase − sum_of_increases. Positive: together, the heads matter
+      more than alone, as if one replaces the other. Negative: they matter less, as if one needs the
+      other. Null for one head.
+    - interaction_error (nats): standard error of interaction over windows or pairs. Null for one
+      head, and for a single window or pair.
+
+    Rows, with heads: effect of ablating several heads together, and each alone.
+    As above: model, stack, heads, count, ablation, loss_increase, loss_increase_error, kl,
+    top_token_changed, sum_of_increases, interaction, interaction_error, loss, predicted.
+
     Rows, with induction: effect of ablating one head on the induction score of a later head.
     As above: model, stack, layer.
     - head: index of the ablated head, from 0
@@ -1529,10 +1740,79 @@ def ablate(
     - loss (nats): mean loss of the unmodified model on the second half of the tokens. Null if only
       direct paths are ablated.
 
+    Rows, with sender: effect of the path from some heads to inputs of later heads or to the logits,
+    on clean and corrupted prompts.
+    As above: model, stack.
+    - sender: heads that send their output on the other prompt: L0H1,L0H3, or layer 0 for all heads
+      of a layer
+    - receiver: inputs that receive it: queries (L5H3.q), or keys or values of a key/value head
+      (L5H3.k, L5H3.v); layer 5.q for all heads of a layer; logits
+    - denoising_effect (share of the gap): Share of the clean–corrupted gap that the clean
+      activation restores in the corrupted run: (patched − corrupted) / (clean − corrupted), of
+      means over prompts. Null if the gap is within two standard errors of 0, or if only noising is
+      requested.
+    - denoising_effect_error (share of the gap): standard error of denoising_effect, including that
+      of the gap: delete-one jackknife over prompts. Null for one prompt.
+    - denoising_change (unit of the metric): change of the metric in the corrupted run: patched −
+      corrupted, mean over prompts. Null if only noising is requested.
+    - denoising_change_error (unit of the metric): standard error of denoising_change over prompts.
+      Null for one prompt.
+    - noising_effect (share of the gap): Share of the clean–corrupted gap that is lost with the
+      corrupted activation in the clean run: (clean − patched) / (clean − corrupted), of means over
+      prompts. Null if the gap is within two standard errors of 0, or if only denoising is
+      requested.
+    - noising_effect_error (share of the gap): standard error of noising_effect, including that of
+      the gap: delete-one jackknife over prompts. Null for one prompt.
+    - noising_change (unit of the metric): change of the metric in the clean run: clean − patched,
+      mean over prompts. Null if only denoising is requested.
+    - noising_change_error (unit of the metric): standard error of noising_change over prompts. Null
+      for one prompt.
+    - clean_metric (unit of the metric): the metric on clean prompts, mean over prompts. 0 for kl.
+    - corrupted_metric (unit of the metric): the metric on corrupted prompts, mean over prompts
+    - prompts: number of prompts over which the means are taken
+    - composition: composition score of the senders with the receivers from the weights, mean over
+      all pairs of heads. Null for the logits, and if a circuit cannot be analyzed.
+    - denoising_effect_low (share of the gap): lower end of the 95% bootstrap interval of
+      denoising_effect over prompts. Null for fewer than 8 independent prompts, and if the gap of a
+      resample has another sign.
+    - denoising_effect_high (share of the gap): upper end of that interval
+    - denoising_p_value: two-sided sign-flip p-value of the change of the metric over prompts, not
+      corrected. Null if denoising is not measured.
+    - denoising_significant: whether the denoising effect is significant at a false discovery rate
+      of 5% among all tests (Benjamini-Hochberg). Null if so few prompts cannot reach it.
+    - noising_effect_low (share of the gap): lower end of the 95% bootstrap interval of
+      noising_effect over prompts; null as for denoising
+    - noising_effect_high (share of the gap): upper end of that interval
+    - noising_p_value: the same p-value for noising
+    - noising_significant: the same for noising
+    - tests: number of tests of each direction, among which effects are significant
+
+    Rows, with patch_positions: effect of patching one activation at one position between clean and
+    corrupted prompts.
+    As above: model, stack, layer, scope, denoising_effect, denoising_effect_error,
+    denoising_change, denoising_change_error, noising_effect, noising_effect_error, noising_change,
+    noising_change_error, clean_metric, corrupted_metric, prompts, denoising_effect_low,
+    denoising_effect_high, denoising_p_value, denoising_significant, noising_effect_low,
+    noising_effect_high, noising_p_value, noising_significant, tests.
+    - head: head index, from 0: a query head, or a key/value head for k and v. Null for rows of a
+      whole layer.
+    - component: patched activation: residual stream before the layer (resid_pre), MLP output (mlp),
+      mixer output (mixer), or the input of the output projection of all heads (attention) or one
+      head (head). Or the queries, keys or values of one head (q, k, v).
+    - position: patched position, from 0; negative: from the end, in prompts of different lengths.
+      Null if all positions are patched together, or labeled ones.
+    - token: label of the patched positions in the prompt file, or the token of the first clean
+      prompt there. Null if all positions are patched together, or without a tokenizer.
+
     Rows, with prompts: effect of patching or ablating one component on the logit difference of
     prompts.
-    As above: model, stack, layer, scope, component.
+    As above: model, stack, layer, scope, prompts, denoising_effect_low, denoising_effect_high,
+    denoising_p_value, denoising_significant, noising_effect_low, noising_effect_high,
+    noising_p_value, noising_significant, tests.
     - head: query head index, from 0. Null for rows of a whole layer.
+    - component: ablated component: the output of one head before the output projection (head), of
+      all heads of a layer (attention), of its mixer (mixer), or of its MLP (mlp). A mixer, such as
+      a state-space layer, is used in place of attention or in parallel with it.
     - ablation: ablation: replace the output of the component in the clean run by its output on the
       corrupted prompt (corrupted), its mean over the prompts (mean), or zeros (zero)
     - denoising_effect (share of the logit difference): Share of the clean–corrupted gap in logit
@@ -1549,7 +1829,6 @@ def ablate(
     - logit_difference (logits): mean over clean prompts of logit(correct) − logit(incorrect)
     - corrupted_logit_difference (logits): mean over corrupted prompts of logit(correct) −
       logit(incorrect). Null without corrupted prompts.
-    - prompts: number of prompts over which the means are taken
 
     Rows, with label: effect of ablating one component on the logit of a label.
     As above: model, stack, layer, head, scope, component.
@@ -1589,6 +1868,10 @@ def directions(
     tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
+    chat: Path | None = None,
+    chat_template: str | None = None,
+    no_generation_prompt: bool = False,
+    chat_date: str | None = None,
     token_file: Path | None = None,
     sequences: Int | None = None,
     length: Int | None = None,
@@ -1597,6 +1880,7 @@ def directions(
     lines: bool = False,
     threads: Int | None = None,
     memory: Size | None = None,
+    messages: Messages | None = None,
     tokenizer: Any = None,
     progress: bool | None = None,
 ) -> Table:
@@ -1628,6 +1912,12 @@ def directions(
       separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
+    - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+      takes, rendered by the model's chat template
+    - chat_template: name of the chat template, if the model has several (default: tool_use for a
+      chat with tools if there is one, else default)
+    - no_generation_prompt: do not end the chat with the start of an answer
+    - chat_date: date for templates that print the date (default: today)
     - token_file: input shard of token ids (.bin: header, then uint16)
     - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
     - length: tokens per window (default: 256, at most the context length)
@@ -1639,6 +1929,8 @@ def directions(
     - threads: number of threads; never changes results (default: all cores)
     - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes results
       (default: half of free memory)
+    - messages: input chat in memory: a list of messages, or a dict with messages and tools, as for
+      apply_chat_template of transformers; rendered by the chat template
     - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
 
@@ -1906,6 +2198,10 @@ def report(
     tokens: Batch | None = None,
     token_types: Ids | None = None,
     no_special_tokens: bool = False,
+    chat: Path | None = None,
+    chat_template: str | None = None,
+    no_generation_prompt: bool = False,
+    chat_date: str | None = None,
     target: str | None = None,
     target_tokens: Ids | None = None,
     target_file: Path | None = None,
@@ -1926,11 +2222,15 @@ def report(
     store: Path | None = None,
     maps: Head | None = None,
     charts: Path | None = None,
-    view: Literal["overview", "spectra", "heads", "ablation", "weights", "similarity", "attention", "experts", "plan", "difference", "models", "data"] | None = None,
+    view: Literal["overview", "spectra", "heads", "ablation", "prompts", "weights", "similarity", "attention", "experts", "plan", "difference", "models", "data"] | None = None,
     layer: Int | None = None,
     head: Int | None = None,
     plan_text: Path | None = None,
+    head_sets: bool = False,
+    prompts: Path | None = None,
+    patch_positions: Positions | None = None,
     base: str | None = None,
+    messages: Messages | None = None,
     tokenizer: Any = None,
     progress: bool | None = None,
 ) -> Page:
@@ -1949,6 +2249,12 @@ def report(
       separate sequences
     - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
     - no_special_tokens: do not add special tokens
+    - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+      takes, rendered by the model's chat template
+    - chat_template: name of the chat template, if the model has several (default: tool_use for a
+      chat with tools if there is one, else default)
+    - no_generation_prompt: do not end the chat with the start of an answer
+    - chat_date: date for templates that print the date (default: today)
     - target: encoder-decoder models: target text of the decoder; the other text is the source
     - target_tokens: encoder-decoder models: target token ids, including the start token
     - target_file: encoder-decoder models: file with a target text for each line of text_file
@@ -1977,13 +2283,22 @@ def report(
     - store: cache results in this SQLite file and reuse them
     - maps: show this head's attention map at full size, even if not all maps fit
     - charts: write every chart as NAME.vl.json (Vega-Lite) and NAME.svg into this folder
-    - view: view of the page that opens first: overview, spectra, heads, ablation, weights,
+    - view: view of the page that opens first: overview, spectra, heads, ablation, prompts, weights,
       similarity, attention, experts, plan, difference, models or data (default: overview, or
       attention with layer or head)
     - layer: layer that this view selects first
     - head: head that this view selects first; its attention map is shown at full size
     - plan_text: also compare compression methods, calibrated on this text
+    - head_sets: also ablate more and more heads together, and pairs of the 12 heads with the
+      largest effects (slow)
+    - prompts: also patch activations between clean and corrupted prompts, and measure the logit
+      difference: each component, each position, and paths between layers (slow for large models).
+      FILE: JSON Lines with the keys clean, corrupted, correct, incorrect
+    - patch_positions: with prompts: patch these positions separately, such as last, 3,7 or -3-
+      (default: each)
     - base: also compare each model with this base model
+    - messages: input chat in memory: a list of messages, or a dict with messages and tools, as for
+      apply_chat_template of transformers; rendered by the chat template
     - tokenizer: for weights in memory: a fast tokenizer for the text
     - progress: show a progress line (default: on a terminal and in a notebook)
     """
@@ -2047,6 +2362,10 @@ class ModelCommands:
         tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
+        chat: Path | None = None,
+        chat_template: str | None = None,
+        no_generation_prompt: bool = False,
+        chat_date: str | None = None,
         token_file: Path | None = None,
         sequences: Int | None = None,
         length: Int | None = None,
@@ -2056,6 +2375,7 @@ class ModelCommands:
         threads: Int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        messages: Messages | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
@@ -2083,6 +2403,12 @@ class ModelCommands:
           separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
+        - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+          takes, rendered by the model's chat template
+        - chat_template: name of the chat template, if the model has several (default: tool_use for
+          a chat with tools if there is one, else default)
+        - no_generation_prompt: do not end the chat with the start of an answer
+        - chat_date: date for templates that print the date (default: today)
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 100, or all if there are
           fewer; 8 for random tokens)
@@ -2096,6 +2422,8 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - messages: input chat in memory: a list of messages, or a dict with messages and tools, as
+          for apply_chat_template of transformers; rendered by the chat template
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
@@ -2391,6 +2719,10 @@ class ModelCommands:
         tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
+        chat: Path | None = None,
+        chat_template: str | None = None,
+        no_generation_prompt: bool = False,
+        chat_date: str | None = None,
         token_file: Path | None = None,
         sequences: Int | None = None,
         length: Int | None = None,
@@ -2404,6 +2736,7 @@ class ModelCommands:
         threads: Int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        messages: Messages | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
@@ -2419,6 +2752,12 @@ class ModelCommands:
           separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
+        - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+          takes, rendered by the model's chat template
+        - chat_template: name of the chat template, if the model has several (default: tool_use for
+          a chat with tools if there is one, else default)
+        - no_generation_prompt: do not end the chat with the start of an answer
+        - chat_date: date for templates that print the date (default: today)
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 100, or all if there are
           fewer; 8 for random tokens)
@@ -2439,6 +2778,8 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - messages: input chat in memory: a list of messages, or a dict with messages and tools, as
+          for apply_chat_template of transformers; rendered by the chat template
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
@@ -2607,6 +2948,10 @@ class ModelCommands:
         tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
+        chat: Path | None = None,
+        chat_template: str | None = None,
+        no_generation_prompt: bool = False,
+        chat_date: str | None = None,
         token_file: Path | None = None,
         sequences: Int | None = None,
         length: Int | None = None,
@@ -2616,6 +2961,7 @@ class ModelCommands:
         threads: Int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        messages: Messages | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
@@ -2642,6 +2988,12 @@ class ModelCommands:
           separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
+        - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+          takes, rendered by the model's chat template
+        - chat_template: name of the chat template, if the model has several (default: tool_use for
+          a chat with tools if there is one, else default)
+        - no_generation_prompt: do not end the chat with the start of an answer
+        - chat_date: date for templates that print the date (default: today)
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 100, or all if there are
           fewer; 8 for random tokens)
@@ -2655,6 +3007,8 @@ class ModelCommands:
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - messages: input chat in memory: a list of messages, or a dict with messages and tools, as
+          for apply_chat_template of transformers; rendered by the chat template
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
@@ -2729,6 +3083,10 @@ class ModelCommands:
         tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
+        chat: Path | None = None,
+        chat_template: str | None = None,
+        no_generation_prompt: bool = False,
+        chat_date: str | None = None,
         target: str | None = None,
         target_tokens: Ids | None = None,
         target_file: Path | None = None,
@@ -2755,6 +3113,7 @@ class ModelCommands:
         memory: Size | None = None,
         store: Path | None = None,
         edits: Path | Edit | Sequence[Edit] | None = None,
+        messages: Messages | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
@@ -2770,6 +3129,12 @@ class ModelCommands:
           separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
+        - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+          takes, rendered by the model's chat template
+        - chat_template: name of the chat template, if the model has several (default: tool_use for
+          a chat with tools if there is one, else default)
+        - no_generation_prompt: do not end the chat with the start of an answer
+        - chat_date: date for templates that print the date (default: today)
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
         - target_file: encoder-decoder models: file with a target text for each line of text_file
@@ -2807,6 +3172,8 @@ class ModelCommands:
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
         - edits: edit activations while the model runs, as listed in this JSON file; or Edit objects
+        - messages: input chat in memory: a list of messages, or a dict with messages and tools, as
+          for apply_chat_template of transformers; rendered by the chat template
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
@@ -2886,6 +3253,29 @@ class ModelCommands:
         - b_to_a_error: head: standard error over sequences; the field name without _error names the
           mean. Null for one sequence.
         - uniform_b_to_a: head, pairs of texts: b_to_a under uniform attention
+        - system_mass: head, chats: mean attention from a query to all tokens of messages of the
+          roles system and developer
+        - system_mass_error: head: standard error over sequences; the field name without _error
+          names the mean. Null for one sequence.
+        - uniform_system_mass: head, chats: system_mass under uniform attention
+        - user_mass: head, chats: mean attention from a query to all tokens of user messages
+        - user_mass_error: head: standard error over sequences; the field name without _error names
+          the mean. Null for one sequence.
+        - uniform_user_mass: head, chats: user_mass under uniform attention
+        - assistant_mass: head, chats: mean attention from a query to all tokens of assistant
+          messages
+        - assistant_mass_error: head: standard error over sequences; the field name without _error
+          names the mean. Null for one sequence.
+        - uniform_assistant_mass: head, chats: assistant_mass under uniform attention
+        - tool_mass: head, chats: mean attention from a query to all tokens of tool messages
+        - tool_mass_error: head: standard error over sequences; the field name without _error names
+          the mean. Null for one sequence.
+        - uniform_tool_mass: head, chats: tool_mass under uniform attention
+        - template_mass: head, chats: mean attention from a query to all tokens of the chat
+          template, such as special tokens
+        - template_mass_error: head: standard error over sequences; the field name without _error
+          names the mean. Null for one sequence.
+        - uniform_template_mass: head, chats: template_mass under uniform attention
         - attended_token_effect (logits): head: direct effect of the head on the attended token's
           logit, relative to the mean over the text's tokens, averaged over queries. Null if the
           logits are not a sum of component outputs, or if the last layer is not run.
@@ -2938,6 +3328,8 @@ class ModelCommands:
         - query: position of the query in the sequence, from 0
         - token: token id at the query position. Null for images and audio.
         - text: text of the token at the query position. Null without a tokenizer.
+        - message_role (with chat_date): role of the message that the token comes from, or template.
+          Null if the chat template changes the messages.
         - weights: attention of the query to each key; sums to 1 minus the mass on a learned sink.
           For cross-attention, keys are source positions.
         """
@@ -2953,6 +3345,10 @@ class ModelCommands:
         tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
+        chat: Path | None = None,
+        chat_template: str | None = None,
+        no_generation_prompt: bool = False,
+        chat_date: str | None = None,
         target: str | None = None,
         target_tokens: Ids | None = None,
         image: Path | Any | None = None,
@@ -2980,6 +3376,7 @@ class ModelCommands:
         edits: Path | Edit | Sequence[Edit] | None = None,
         threads: Int | None = None,
         memory: Size | None = None,
+        messages: Messages | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
     ) -> Table:
@@ -2994,6 +3391,12 @@ class ModelCommands:
           separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
+        - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+          takes, rendered by the model's chat template
+        - chat_template: name of the chat template, if the model has several (default: tool_use for
+          a chat with tools if there is one, else default)
+        - no_generation_prompt: do not end the chat with the start of an answer
+        - chat_date: date for templates that print the date (default: today)
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
         - image: vision models: image file (PNG or JPEG); or a Pillow image
@@ -3035,6 +3438,8 @@ class ModelCommands:
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
+        - messages: input chat in memory: a list of messages, or a dict with messages and tools, as
+          for apply_chat_template of transformers; rendered by the chat template
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
 
@@ -3104,6 +3509,27 @@ class ModelCommands:
           difference is not positive.
         - share_error (share of the logit difference; with prompts): standard error of share over
           prompts; null for one prompt
+        - direct_effect_low (logits; with prompts): lower end of the 95% bootstrap interval of
+          direct_effect over clean prompts. Null for fewer than 8 independent prompts.
+        - direct_effect_high (logits; with prompts): upper end of that interval
+        - share_low (with prompts): lower end of the 95% bootstrap interval of share over prompts.
+          Null for fewer than 8 independent prompts, and if the denominator of a resample is not
+          positive.
+        - share_high (with prompts): upper end of that interval
+        - share_p_value (with prompts): two-sided sign-flip p-value of the numerator of share over
+          prompts, not corrected
+        - share_significant (with prompts): whether that numerator is significant at a false
+          discovery rate of 5% among all tests (Benjamini-Hochberg). Null if so few prompts cannot
+          reach it.
+        - tests (with prompts): number of tests, among which shares are significant
+        - system_effect (logits; with chat_date): chats: part of direct_effect that a head reads
+          from tokens of the roles system and developer. Null if the component is not a head, if the
+          roles are unknown, or if the effect is not a sum over tokens, such as after a gate.
+        - user_effect (logits; with chat_date): chats: the same for tokens of user messages
+        - assistant_effect (logits; with chat_date): chats: the same for tokens of assistant
+          messages
+        - tool_effect (logits; with chat_date): chats: the same for tokens of tool messages
+        - template_effect (logits; with chat_date): chats: the same for tokens of the chat template
         """
         return run("predict", locals())
 
@@ -3117,6 +3543,10 @@ class ModelCommands:
         tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
+        chat: Path | None = None,
+        chat_template: str | None = None,
+        no_generation_prompt: bool = False,
+        chat_date: str | None = None,
         target: str | None = None,
         target_tokens: Ids | None = None,
         target_file: Path | None = None,
@@ -3127,7 +3557,8 @@ class ModelCommands:
         consecutive: bool = False,
         lines: bool = False,
         score_positions: Positions | None = None,
-        states: Literal["resid_pre", "resid_pre,resid_mid"] | None = None,
+        states: Names | None = None,
+        tuned_lens: Path | None = None,
         grid: bool = False,
         top: Int | None = None,
         label: str | None = None,
@@ -3136,6 +3567,7 @@ class ModelCommands:
         memory: Size | None = None,
         store: Path | None = None,
         edits: Path | Edit | Sequence[Edit] | None = None,
+        messages: Messages | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
@@ -3151,6 +3583,12 @@ class ModelCommands:
           separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
+        - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+          takes, rendered by the model's chat template
+        - chat_template: name of the chat template, if the model has several (default: tool_use for
+          a chat with tools if there is one, else default)
+        - no_generation_prompt: do not end the chat with the start of an answer
+        - chat_date: date for templates that print the date (default: today)
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
         - target_file: encoder-decoder models: file with a target text for each line of text_file
@@ -3165,8 +3603,11 @@ class ModelCommands:
         - score_positions: positions, from 0, of the predicted tokens that count in losses and
           means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
           example, or a boolean .npy. (default: all)
-        - states: decode the residual stream before each layer, or also after its attention:
-          resid_pre or resid_pre,resid_mid (default: resid_pre)
+        - states: states to decode: before each layer (always), after its attention, or what its
+          attention or MLP alone adds: one or more of resid_pre,resid_mid,attn_out,mlp_out (default:
+          resid_pre)
+        - tuned_lens: translate the states before each layer with the tuned lens in this folder, as
+          saved by the Python package tuned-lens
         - grid: report the prediction of each state at each token of one text
         - top: with grid: number of most likely tokens to list (default: 1)
         - label: classifiers: report the logit and probability of this label (name or number) at
@@ -3178,6 +3619,8 @@ class ModelCommands:
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
         - edits: edit activations while the model runs, as listed in this JSON file; or Edit objects
+        - messages: input chat in memory: a list of messages, or a dict with messages and tools, as
+          for apply_chat_template of transformers; rendered by the chat template
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
@@ -3190,6 +3633,7 @@ class ModelCommands:
         - layer: layer of the residual-stream state, from 0
         - state: point in the residual stream. resid_pre: before the layer. resid_mid: after its
           attention. resid_mid_cross: after its cross-attention. resid_post: after the last layer.
+          Others: what one component of the layer alone adds to the residual stream.
         - positions (tokens): number of positions over which entropy, kl and agreement are averaged
         - predicted (tokens): number of positions with a target token: the next token, or the masked
           one
@@ -3208,6 +3652,8 @@ class ModelCommands:
         - position (tokens): position of the token in the text, from 0
         - token_id: id of the token at this position
         - text: text of the token at this position; null if no tokenizer can decode it
+        - message_role (with chat_date): role of the message that the token comes from, or template.
+          Null if the chat template changes the messages.
         - top_token: id of the top-1 token decoded from the state
         - top_text: text of the top-1 token; null if no tokenizer can decode it
         - probability: probability of the top-1 token
@@ -3236,6 +3682,17 @@ class ModelCommands:
         - preference_accuracy (share of prompts): share of clean prompts whose correct answer scores
           above the incorrect one
         - prompts: number of prompts over which the means are taken
+        - logit_difference_low (logits): lower end of the 95% bootstrap interval of logit_difference
+          over clean prompts. Null for fewer than 8 independent prompts.
+        - logit_difference_high (logits): upper end of that interval
+        - share_low: lower end of the 95% bootstrap interval of share over prompts. Null for fewer
+          than 8 independent prompts, and if the denominator of a resample is not positive.
+        - share_high: upper end of that interval
+        - share_p_value: two-sided sign-flip p-value of the numerator of share over prompts, not
+          corrected
+        - share_significant: whether that numerator is significant at a false discovery rate of 5%
+          among all tests (Benjamini-Hochberg). Null if so few prompts cannot reach it.
+        - tests: number of tests, among which shares are significant
 
         Rows, with label: the label that one residual-stream state predicts.
         As above: model, stack, layer, state.
@@ -3261,6 +3718,10 @@ class ModelCommands:
         tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
+        chat: Path | None = None,
+        chat_template: str | None = None,
+        no_generation_prompt: bool = False,
+        chat_date: str | None = None,
         target: str | None = None,
         target_tokens: Ids | None = None,
         target_file: Path | None = None,
@@ -3273,14 +3734,24 @@ class ModelCommands:
         score_positions: Positions | None = None,
         components: Names | None = None,
         ablation: Literal["mean", "zero", "resample"] | None = None,
+        heads: Heads | None = None,
+        cumulative: bool = False,
+        pairs: Int | None = None,
         induction: bool = False,
         receiver: Head | None = None,
         label: str | None = None,
         prompts: Path | None = None,
+        patch_positions: Positions | None = None,
+        metric: Literal["logit-difference", "probability", "kl", "loss"] | None = None,
+        patching: Literal["both", "denoising", "noising"] | None = None,
+        sender: str | None = None,
+        through_mlps: bool = False,
+        freeze_norms: bool = False,
         layers: Layers | None = None,
         threads: Int | None = None,
         memory: Size | None = None,
         store: Path | None = None,
+        messages: Messages | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
         executor: Executor | None = None,
@@ -3296,6 +3767,12 @@ class ModelCommands:
           separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
+        - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+          takes, rendered by the model's chat template
+        - chat_template: name of the chat template, if the model has several (default: tool_use for
+          a chat with tools if there is one, else default)
+        - no_generation_prompt: do not end the chat with the start of an answer
+        - chat_date: date for templates that print the date (default: today)
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
         - target_file: encoder-decoder models: file with a target text for each line of text_file
@@ -3310,25 +3787,46 @@ class ModelCommands:
         - score_positions: positions, from 0, of the predicted tokens that count in losses and
           means: last, 10-, 3,7 or 5-9. Or a mask file: a text file with a line of 0s and 1s per
           example, or a boolean .npy. (default: all)
-        - components: components to ablate, one at a time (layers: attention, mixer and MLP): one or
-          more of all,heads,attention,mixer,mlp,layers (default: all; layers if the model has more
-          than 200 heads)
+        - components: components to ablate, one at a time (layers: attention, mixer and MLP). With
+          prompts, also resid_pre, q, k and v: one or more of
+          all,heads,attention,mixer,mlp,layers,resid_pre,q,k,v (default: all; layers if the model
+          has more than 200 heads)
         - ablation: replace each output by its mean over the text, by zeros, or by the same
           component's output on the next window: mean, zero or resample (default: mean)
+        - heads: ablate these heads together, and each alone
+        - cumulative: ablate more and more heads, those with the smallest effect first, and in
+          random orders: how many heads does the model need?
+        - pairs: ablate each pair of the N heads with the largest effects: is the effect of two
+          heads the sum of their effects?
         - induction: measure how ablating each head changes the induction scores of later heads, on
           random tokens repeated twice
         - receiver: with induction: ablate the direct paths into this head's query, key and value
-          inputs, one at a time; L5H3.k: only the key input
+          inputs, one at a time (L5H3), or into one of them (L5H3.k). With sender: inputs that
+          receive the path together, such as L5H3.q,L6H0.q, or logits
         - label: classifiers: measure how ablating each component changes the logit of this label
           (name or number)
         - prompts: activation patching: measure how each component changes the logit difference of
           clean and corrupted prompts. FILE: JSON Lines with the keys clean, corrupted, correct,
           incorrect
+        - patch_positions: with prompts: patch each position separately (each), selected positions
+          (last, 3,7, -3-), or all positions together (all)
+        - metric: with prompts: what patching changes: logit(correct) − logit(incorrect), the
+          probability of the correct answer, KL(clean ‖ run), or the loss: logit-difference,
+          probability, kl or loss (default: logit-difference)
+        - patching: with patch_positions or metric: patch clean activations into corrupted runs
+          (denoising), corrupted ones into clean runs (noising), or both: both, denoising or noising
+          (default: both)
+        - sender: with prompts: path patching: heads whose output on the other prompt reaches only
+          the receiver: L0H1,L2H0, each-layer (all heads of one layer at a time) or each-head
+        - through_mlps: with sender: recompute the MLPs between senders and receivers
+        - freeze_norms: with sender: keep the scale of the norm before the receivers
         - layers: layers, e.g. 0-3,-4-; negative numbers count from the end (default: all)
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
         - store: cache results in this SQLite file and reuse them
+        - messages: input chat in memory: a list of messages, or a dict with messages and tools, as
+          for apply_chat_template of transformers; rendered by the chat template
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         - executor: run on this concurrent.futures executor: each worker opens the models itself,
@@ -3362,6 +3860,36 @@ class ModelCommands:
         - loss (nats): mean loss of the unmodified model
         - predicted (tokens): number of predicted tokens over which losses are averaged
 
+        Rows, with cumulative: effect of ablating more and more heads.
+        As above: model, stack, loss_increase_error, kl, loss, predicted.
+        - order: order in which heads are ablated: by their loss increase when ablated alone, the
+          smallest first (effect), or at random (random)
+        - draw: index of the random order, from 0. Null for the order by effect.
+        - removed (heads): number of heads that are ablated together
+        - heads: heads that are ablated in addition to those of the previous row of this order
+        - ablation: ablation: replace the output of each head by its mean over the text (mean), by
+          zeros (zero), or by its output on the next window or pair (resample)
+        - loss_increase (nats): increase of the mean loss when the heads are ablated together
+        - top_token_changed (share of positions): share of positions whose top-1 token changes when
+          the heads are ablated together
+
+        Rows, with pairs: effect of ablating two heads together, and each alone.
+        As above: model, stack, ablation, loss_increase, loss_increase_error, kl, top_token_changed,
+        loss, predicted.
+        - heads: heads that are ablated together, such as L0H1,L2H3
+        - count: number of these heads
+        - sum_of_increases (nats): sum of the loss increases of the heads, each ablated alone. Null
+          for one head.
+        - interaction (nats): loss_increase − sum_of_increases. Positive: together, the heads matter
+          more than alone, as if one replaces the other. Negative: they matter less, as if one needs
+          the other. Null for one head.
+        - interaction_error (nats): standard error of interaction over windows or pairs. Null for
+          one head, and for a single window or pair.
+
+        Rows, with heads: effect of ablating several heads together, and each alone.
+        As above: model, stack, heads, count, ablation, loss_increase, loss_increase_error, kl,
+        top_token_changed, sum_of_increases, interaction, interaction_error, loss, predicted.
+
         Rows, with induction: effect of ablating one head on the induction score of a later head.
         As above: model, stack, layer.
         - head: index of the ablated head, from 0
@@ -3383,10 +3911,80 @@ class ModelCommands:
         - loss (nats): mean loss of the unmodified model on the second half of the tokens. Null if
           only direct paths are ablated.
 
+        Rows, with sender: effect of the path from some heads to inputs of later heads or to the
+        logits, on clean and corrupted prompts.
+        As above: model, stack.
+        - sender: heads that send their output on the other prompt: L0H1,L0H3, or layer 0 for all
+          heads of a layer
+        - receiver: inputs that receive it: queries (L5H3.q), or keys or values of a key/value head
+          (L5H3.k, L5H3.v); layer 5.q for all heads of a layer; logits
+        - denoising_effect (share of the gap): Share of the clean–corrupted gap that the clean
+          activation restores in the corrupted run: (patched − corrupted) / (clean − corrupted), of
+          means over prompts. Null if the gap is within two standard errors of 0, or if only noising
+          is requested.
+        - denoising_effect_error (share of the gap): standard error of denoising_effect, including
+          that of the gap: delete-one jackknife over prompts. Null for one prompt.
+        - denoising_change (unit of the metric): change of the metric in the corrupted run: patched
+          − corrupted, mean over prompts. Null if only noising is requested.
+        - denoising_change_error (unit of the metric): standard error of denoising_change over
+          prompts. Null for one prompt.
+        - noising_effect (share of the gap): Share of the clean–corrupted gap that is lost with the
+          corrupted activation in the clean run: (clean − patched) / (clean − corrupted), of means
+          over prompts. Null if the gap is within two standard errors of 0, or if only denoising is
+          requested.
+        - noising_effect_error (share of the gap): standard error of noising_effect, including that
+          of the gap: delete-one jackknife over prompts. Null for one prompt.
+        - noising_change (unit of the metric): change of the metric in the clean run: clean −
+          patched, mean over prompts. Null if only denoising is requested.
+        - noising_change_error (unit of the metric): standard error of noising_change over prompts.
+          Null for one prompt.
+        - clean_metric (unit of the metric): the metric on clean prompts, mean over prompts. 0 for
+          kl.
+        - corrupted_metric (unit of the metric): the metric on corrupted prompts, mean over prompts
+        - prompts: number of prompts over which the means are taken
+        - composition: composition score of the senders with the receivers from the weights, mean
+          over all pairs of heads. Null for the logits, and if a circuit cannot be analyzed.
+        - denoising_effect_low (share of the gap): lower end of the 95% bootstrap interval of
+          denoising_effect over prompts. Null for fewer than 8 independent prompts, and if the gap
+          of a resample has another sign.
+        - denoising_effect_high (share of the gap): upper end of that interval
+        - denoising_p_value: two-sided sign-flip p-value of the change of the metric over prompts,
+          not corrected. Null if denoising is not measured.
+        - denoising_significant: whether the denoising effect is significant at a false discovery
+          rate of 5% among all tests (Benjamini-Hochberg). Null if so few prompts cannot reach it.
+        - noising_effect_low (share of the gap): lower end of the 95% bootstrap interval of
+          noising_effect over prompts; null as for denoising
+        - noising_effect_high (share of the gap): upper end of that interval
+        - noising_p_value: the same p-value for noising
+        - noising_significant: the same for noising
+        - tests: number of tests of each direction, among which effects are significant
+
+        Rows, with patch_positions: effect of patching one activation at one position between clean
+        and corrupted prompts.
+        As above: model, stack, layer, scope, denoising_effect, denoising_effect_error,
+        denoising_change, denoising_change_error, noising_effect, noising_effect_error,
+        noising_change, noising_change_error, clean_metric, corrupted_metric, prompts,
+        denoising_effect_low, denoising_effect_high, denoising_p_value, denoising_significant,
+        noising_effect_low, noising_effect_high, noising_p_value, noising_significant, tests.
+        - head: head index, from 0: a query head, or a key/value head for k and v. Null for rows of
+          a whole layer.
+        - component: patched activation: residual stream before the layer (resid_pre), MLP output
+          (mlp), mixer output (mixer), or the input of the output projection of all heads
+          (attention) or one head (head). Or the queries, keys or values of one head (q, k, v).
+        - position: patched position, from 0; negative: from the end, in prompts of different
+          lengths. Null if all positions are patched together, or labeled ones.
+        - token: label of the patched positions in the prompt file, or the token of the first clean
+          prompt there. Null if all positions are patched together, or without a tokenizer.
+
         Rows, with prompts: effect of patching or ablating one component on the logit difference of
         prompts.
-        As above: model, stack, layer, scope, component.
+        As above: model, stack, layer, scope, prompts, denoising_effect_low, denoising_effect_high,
+        denoising_p_value, denoising_significant, noising_effect_low, noising_effect_high,
+        noising_p_value, noising_significant, tests.
         - head: query head index, from 0. Null for rows of a whole layer.
+        - component: ablated component: the output of one head before the output projection (head),
+          of all heads of a layer (attention), of its mixer (mixer), or of its MLP (mlp). A mixer,
+          such as a state-space layer, is used in place of attention or in parallel with it.
         - ablation: ablation: replace the output of the component in the clean run by its output on
           the corrupted prompt (corrupted), its mean over the prompts (mean), or zeros (zero)
         - denoising_effect (share of the logit difference): Share of the clean–corrupted gap in
@@ -3403,7 +4001,6 @@ class ModelCommands:
         - logit_difference (logits): mean over clean prompts of logit(correct) − logit(incorrect)
         - corrupted_logit_difference (logits): mean over corrupted prompts of logit(correct) −
           logit(incorrect). Null without corrupted prompts.
-        - prompts: number of prompts over which the means are taken
 
         Rows, with label: effect of ablating one component on the logit of a label.
         As above: model, stack, layer, head, scope, component.
@@ -3439,6 +4036,10 @@ class ModelCommands:
         tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
+        chat: Path | None = None,
+        chat_template: str | None = None,
+        no_generation_prompt: bool = False,
+        chat_date: str | None = None,
         token_file: Path | None = None,
         sequences: Int | None = None,
         length: Int | None = None,
@@ -3447,6 +4048,7 @@ class ModelCommands:
         lines: bool = False,
         threads: Int | None = None,
         memory: Size | None = None,
+        messages: Messages | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
     ) -> Table:
@@ -3473,6 +4075,12 @@ class ModelCommands:
           separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
+        - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+          takes, rendered by the model's chat template
+        - chat_template: name of the chat template, if the model has several (default: tool_use for
+          a chat with tools if there is one, else default)
+        - no_generation_prompt: do not end the chat with the start of an answer
+        - chat_date: date for templates that print the date (default: today)
         - token_file: input shard of token ids (.bin: header, then uint16)
         - sequences: number of windows to use from the file (default: 16, or all if there are fewer)
         - length: tokens per window (default: 256, at most the context length)
@@ -3484,6 +4092,8 @@ class ModelCommands:
         - threads: number of threads; never changes results (default: all cores)
         - memory: memory limit for matrices processed at once, e.g. 2G or 512M; never changes
           results (default: half of free memory)
+        - messages: input chat in memory: a list of messages, or a dict with messages and tools, as
+          for apply_chat_template of transformers; rendered by the chat template
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
 
@@ -3734,6 +4344,10 @@ class ModelCommands:
         tokens: Batch | None = None,
         token_types: Ids | None = None,
         no_special_tokens: bool = False,
+        chat: Path | None = None,
+        chat_template: str | None = None,
+        no_generation_prompt: bool = False,
+        chat_date: str | None = None,
         target: str | None = None,
         target_tokens: Ids | None = None,
         target_file: Path | None = None,
@@ -3754,11 +4368,15 @@ class ModelCommands:
         store: Path | None = None,
         maps: Head | None = None,
         charts: Path | None = None,
-        view: Literal["overview", "spectra", "heads", "ablation", "weights", "similarity", "attention", "experts", "plan", "difference", "models", "data"] | None = None,
+        view: Literal["overview", "spectra", "heads", "ablation", "prompts", "weights", "similarity", "attention", "experts", "plan", "difference", "models", "data"] | None = None,
         layer: Int | None = None,
         head: Int | None = None,
         plan_text: Path | None = None,
+        head_sets: bool = False,
+        prompts: Path | None = None,
+        patch_positions: Positions | None = None,
         base: str | None = None,
+        messages: Messages | None = None,
         tokenizer: Any = None,
         progress: bool | None = None,
     ) -> Page:
@@ -3773,6 +4391,12 @@ class ModelCommands:
           separate sequences
         - token_types: token types, one per token, e.g. 0,0,1,1; replace those of the tokenizer
         - no_special_tokens: do not add special tokens
+        - chat: input chat: a JSON file with the messages that apply_chat_template of transformers
+          takes, rendered by the model's chat template
+        - chat_template: name of the chat template, if the model has several (default: tool_use for
+          a chat with tools if there is one, else default)
+        - no_generation_prompt: do not end the chat with the start of an answer
+        - chat_date: date for templates that print the date (default: today)
         - target: encoder-decoder models: target text of the decoder; the other text is the source
         - target_tokens: encoder-decoder models: target token ids, including the start token
         - target_file: encoder-decoder models: file with a target text for each line of text_file
@@ -3801,13 +4425,22 @@ class ModelCommands:
         - store: cache results in this SQLite file and reuse them
         - maps: show this head's attention map at full size, even if not all maps fit
         - charts: write every chart as NAME.vl.json (Vega-Lite) and NAME.svg into this folder
-        - view: view of the page that opens first: overview, spectra, heads, ablation, weights,
-          similarity, attention, experts, plan, difference, models or data (default: overview, or
-          attention with layer or head)
+        - view: view of the page that opens first: overview, spectra, heads, ablation, prompts,
+          weights, similarity, attention, experts, plan, difference, models or data (default:
+          overview, or attention with layer or head)
         - layer: layer that this view selects first
         - head: head that this view selects first; its attention map is shown at full size
         - plan_text: also compare compression methods, calibrated on this text
+        - head_sets: also ablate more and more heads together, and pairs of the 12 heads with the
+          largest effects (slow)
+        - prompts: also patch activations between clean and corrupted prompts, and measure the logit
+          difference: each component, each position, and paths between layers (slow for large
+          models). FILE: JSON Lines with the keys clean, corrupted, correct, incorrect
+        - patch_positions: with prompts: patch these positions separately, such as last, 3,7 or -3-
+          (default: each)
         - base: also compare each model with this base model
+        - messages: input chat in memory: a list of messages, or a dict with messages and tools, as
+          for apply_chat_template of transformers; rendered by the chat template
         - tokenizer: for weights in memory: a fast tokenizer for the text
         - progress: show a progress line (default: on a terminal and in a notebook)
         """

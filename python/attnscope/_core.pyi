@@ -100,7 +100,12 @@ class OpenModel:
 
 def open_model(name: str, layout: str, remote: bool, show_progress: Callable[..., None] | None) -> OpenModel: ...
 
-def open_in_memory(name: str, tensors: Sequence[tuple[str, Any]], config: str | None, tokenizer: str | None, layout: str) -> OpenModel: ...
+def open_in_memory(name: str, tensors: Sequence[tuple[str, Any]], config: str | None, tokenizer: str | None, tokenizer_config: str | None, layout: str) -> OpenModel: ...
+
+def suggested_layout(tensors: Sequence[tuple[str, Any]], config: str) -> tuple[str, list[str]] | None:
+    """
+    Return the text of a layout for weights of an unknown architecture, and why it does not describe the forward pass. None: the tensors' names are unknown.
+    """
 
 class RunFiles:
     """The input and output files of a run."""
@@ -111,9 +116,9 @@ class RunFiles:
 def compute_item(item: str, model: OpenModel, threads: int) -> str:
     """Compute a work item and return its serialized outcomes."""
 
-def run(command: str, arguments: Sequence[tuple[str, str]], models: Mapping[str, OpenModel], show_progress: Callable[..., None] | None, elsewhere: Callable[[str, str, Callable[[], bool]], str | None] | None) -> dict[str, Any]:
+def run(command: str, arguments: Sequence[tuple[str, str]], models: Mapping[str, OpenModel], show_progress: Callable[..., None] | None, elsewhere: Callable[[str, str, Callable[[], bool]], str | None] | None, layers: Any) -> dict[str, Any]:
     """
-    Run a command with texts as parameters. `models`: the open models, by name.
+    Run a command with texts as parameters. `models`: the open models, by name. `elsewhere`: computes items; `layers`: runs the layers of the models. None: the library.
     """
 
 def spectrum_of(array: Any, arguments: Sequence[tuple[str, str]]) -> Report: ...
@@ -215,5 +220,80 @@ class LiveBatch:
     def outcomes(self) -> str:
         """Return the serialized outcomes."""
 
-def run_command_line(words: Sequence[str]) -> int:
-    """Run the program with these arguments. Return its exit code."""
+class LayersPass:
+    """
+    One pass through the layers of a stack. Arrays are valid during the pass.
+    """
+
+    @property
+    def stack(self) -> str: ...
+
+    @property
+    def is_causal(self) -> bool: ...
+
+    @property
+    def stopped(self) -> bool: ...
+
+    @property
+    def sequences(self) -> list[list[int]]: ...
+
+    @property
+    def types(self) -> list[list[int]]: ...
+
+    @property
+    def past(self) -> list[list[int]]:
+        """Earlier tokens of each sequence."""
+
+    @property
+    def caches(self) -> bool:
+        """Whether later passes continue the sequences."""
+
+    @property
+    def encoder_states(self) -> numpy.typing.NDArray[numpy.float32] | None: ...
+
+    @property
+    def encoder_lengths(self) -> list[int]: ...
+
+    @property
+    def first_layer(self) -> int: ...
+
+    @property
+    def end_layer(self) -> int: ...
+
+    @property
+    def stream(self) -> numpy.typing.NDArray[numpy.float32] | None:
+        """The input of the first layer, if the pass starts there."""
+
+    @property
+    def heads(self) -> numpy.typing.NDArray[numpy.float32] | None:
+        """Head outputs of the first layer, which replace its own."""
+
+    @property
+    def cross_heads(self) -> numpy.typing.NDArray[numpy.float32] | None: ...
+
+    def wanted(self) -> list[tuple[str, int]]:
+        """Return the names and layers of the wanted activations."""
+
+    def show(self, name: str, layer: int, rows: numpy.typing.NDArray[numpy.float32]) -> bool:
+        """
+        Pass an activation on, which may be modified in place. False: the run was stopped.
+        """
+
+    def show_maps(self, name: str, layer: int, maps: numpy.typing.NDArray[numpy.float32]) -> bool:
+        """Pass attention scores or weights (N, H, T, S) on, as show() does."""
+
+def run_command_line(words: Sequence[str], open_live: Callable[..., tuple[OpenModel, Any]]) -> int:
+    """
+    Run the program with these arguments. Return its exit code. `open_live`: opens the model of a command with a device.
+    """
+
+class Server:
+    """The server of a live report, on a thread of this process."""
+
+    def __init__(self, model: OpenModel, arguments: Sequence[tuple[str, str]], elsewhere: Callable[[str, str, Callable[[], bool]], str | None] | None) -> None: ...
+
+    def stop(self) -> None:
+        """End the server and its running jobs."""
+
+    @property
+    def address(self) -> str: ...

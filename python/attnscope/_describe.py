@@ -6,7 +6,8 @@ from typing import Any
 from attnscope import _core
 
 FRONT_END = frozenset({"format", "out", "quiet", "progress", "csv_escape_formulas"})
-"""Command-line parameters that methods of tables and pages replace."""
+"""Command-line parameters that methods of tables and pages replace. `attnscope.live` replaces
+those of devices."""
 
 BESIDE = frozenset({"save", "maps"})
 """Files that a command writes in addition to its rows. True: keep them in memory as arrays."""
@@ -24,7 +25,7 @@ def parameters(name: str) -> dict[str, dict[str, Any]]:
         parameter["name"]: parameter
         | {"beside": parameter["type"] == "file" and parameter["name"] in BESIDE}
         for parameter in command(name)["parameters"]
-        if parameter["name"] not in FRONT_END
+        if parameter["name"] not in FRONT_END and not parameter["is_of_device"]
     }
 
 

@@ -2,13 +2,15 @@
 
 import json
 import operator
-from collections.abc import Iterable, Sequence
+import pathlib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnscope._errors import UsageError, UsageTypeError
+from attnscope._safetensors import write_arrays
 from attnscope._table import Table
 
 Indices = SupportsIndex | Iterable[SupportsIndex]
@@ -65,16 +67,22 @@ class Edit:
     def __repr__(self) -> str:
         return f"Edit({self.name!r}, layer={self.layer}, head={self.head}, positions={self.positions!r}, {self.operation}=...)"
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return the edit in the format of `--edits`: one record, or one per layer of a run."""
-        place = {"name": self.name, "layer": self.layer, "head": self.head, "positions": self.positions}
+    def _record(self, save: Callable[[dict[str, NDArray[Any]]], str]) -> dict[str, Any]:
+        """Return the edit in the format of `--edits`. `save`: writes arrays to a file and returns its path."""
+        place = {
+            "name": self.name,
+            "layer": self.layer,
+            "head": self.head,
+            "positions": self.positions,
+            "from_positions": self.from_positions,
+        }
         record = {key: value for key, value in place.items() if value is not None}
         if self.operation != "from_run":
-            return [record | {self.operation: self.value}]
-        return [record | part for part in self._of_run(self.value)]
+            return record | {self.operation: self.value}
+        return record | {"from_run": {"file": save(self._arrays_of_run(self.value))}}
 
-    def _of_run(self, run: Any) -> list[dict[str, Any]]:
-        """Return the layers of another run, each with its values as `set`."""
+    def _arrays_of_run(self, run: Any) -> dict[str, NDArray[Any]]:
+        """Return the activation of another run, of the layers that are edited."""
         values = getattr(run, "arrays", {}).get(self.name)
         if values is None:
             raise UsageError(f"Edit: from_run: expected a result of run() with the activation {self.name!r}")
@@ -82,35 +90,18 @@ class Edit:
             raise UsageError("Edit: from_run: expected a run of one text")
         if "positions" in run.arrays or f"{self.name}.heads" in run.arrays:
             raise UsageError("Edit: from_run: expected a run that kept all positions and heads")
-        axis = -2 if self.name.endswith(("attn_scores", "pattern")) else 0
+        if self.from_positions is not None and self.positions is None:
+            raise UsageError("Edit: from_positions: requires positions, one for each")
+        values = np.asarray(values, dtype=np.float32)
         if self.name == "final_norm":
-            return [self._values({}, values, axis)]
-        layers = list(run.arrays.get(f"{self.name}.layers", range(len(values))))
+            return {self.name: values}
+        layers = [int(layer) for layer in run.arrays.get(f"{self.name}.layers", range(len(values)))]
         wanted = layers if self.layer is None else ([self.layer] if isinstance(self.layer, int) else self.layer)
         for layer in wanted:
             if layer not in layers:
                 raise UsageError(f"Edit: from_run: the run has no {self.name!r} of layer {layer}")
-        return [self._values({"layer": int(layer)}, values[layers.index(layer)], axis) for layer in wanted]
-
-    def _values(self, place: dict[str, Any], values: NDArray[Any], axis: int) -> dict[str, Any]:
-        tokens = values.shape[axis]
-        if self.head is not None:
-            values = np.take(values, self.head, axis=0 if axis == -2 else 1)
-        if axis == 0 and self.positions is not None:
-            chosen = self.from_positions if self.from_positions is not None else self.positions
-            if isinstance(chosen, str):
-                chosen = _positions(chosen, tokens)
-            values = np.take(values, np.atleast_1d(chosen), axis=0)
-        elif axis == 0 and self.from_positions is not None:
-            raise UsageError("Edit: from_positions: requires positions, one for each")
-        tokens_needed = {"tokens": tokens} if self.from_positions is None else {}
-        return place | tokens_needed | {"set": _numbers("from_run", values)}
-
-
-def _positions(text: str, tokens: int) -> list[int]:
-    if text == "last":
-        return [tokens - 1]
-    raise UsageError(f"Edit: from_run: positions {text!r} are not supported: pass 'last', a position or a list")
+        places = [layers.index(layer) for layer in wanted]
+        return {f"{self.name}.layers": np.asarray(wanted, dtype=np.int64), self.name: values[places]}
 
 
 def _indices(name: str, value: Any) -> int | list[int] | None:
@@ -136,10 +127,16 @@ def _numbers(name: str, value: Any) -> Any:
     return array.tolist()
 
 
-def written(edits: Edit | Sequence[Edit]) -> str:
-    """Return the edits in the format of `--edits`."""
+def write_edits(edits: Edit | Sequence[Edit], file: pathlib.Path) -> None:
+    """Write a file in the format of `--edits`, and next to it the arrays of other runs."""
     given = [edits] if isinstance(edits, Edit) else list(edits)
+
+    def save(arrays: dict[str, NDArray[Any]]) -> str:
+        path = file.with_name(f"run-{len(list(file.parent.glob('run-*')))}.safetensors")
+        write_arrays(arrays, path)
+        return str(path)
+
     for edit in given:
         if not isinstance(edit, Edit):
             raise UsageTypeError(f"edits: expected Edit objects, not {type(edit).__name__}")
-    return json.dumps([record for edit in given for record in edit.records()])
+    file.write_text(json.dumps([edit._record(save) for edit in given]))

@@ -50,8 +50,30 @@ def _hint(rows: list["Row"]) -> str:
     return "select rows with table.filter(...)"
 
 
+def _patched(table: "Table", name: str) -> NDArray[np.float64]:
+    """Return one number of each patched activation as an array (layers, [heads,] positions).
+
+    Without the last axis if all positions are patched together.
+    """
+    rows = list(table._whole_rows())
+    if len({row["model"] for row in rows}) > 1 or len({row["component"] for row in rows}) != 1:
+        raise UsageError(f"{name}: rows of several components: {_hint(rows)}")
+    places = list(dict.fromkeys((row["position"], row["token"]) for row in rows))
+    heads = max(-1 if row["head"] is None else row["head"] for row in rows) + 1
+    layers = max(row["layer"] for row in rows) + 1
+    known = table.models[0].get("layers") if table.models else None
+    out = np.full((max(layers, known or 0), max(heads, 1), len(places)), np.nan)
+    for row in rows:
+        place = places.index((row["position"], row["token"]))
+        out[row["layer"], row["head"] or 0, place] = _number(row, name)
+    together = places == [(None, None)]
+    return out.squeeze(tuple(([] if heads else [1]) + ([2] if together else [])))
+
+
 def grid(table: "Table", name: str) -> NDArray[np.float64]:
     """Return one number of each head as an array (layers, heads)."""
+    if table._report.kind == "ablate_patching":
+        return _patched(table, name)
     cells: dict[tuple[int, int], Row] = {}
     for row in table._whole_rows():
         if row.get("head") is None or row.get("layer") is None:

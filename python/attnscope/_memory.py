@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from attnscope import _core
 from attnscope._arrays import is_array, readable
-from attnscope._errors import UsageTypeError, error_of, usage_errors
+from attnscope._errors import UsageTypeError, usage_errors
 from attnscope._sharded import refuse_sharded
 from attnscope._values import checked
+from attnscope._wrapped import adapted_module, refused, unties_embeddings, unwrapped_name, with_adapters
 
 WRAPPERS = ("_orig_mod.", "module.")
 """Prefixes that torch.compile and data parallelism add to every tensor name."""
@@ -25,6 +26,7 @@ class InMemory(NamedTuple):
     config: str | None
     tokenizer: str | None
     name: str
+    tokenizer_config: str | None = None
 
 
 def is_in_memory(model: Any) -> bool:
@@ -50,6 +52,18 @@ def _tokenizer_text(tokenizer: Any) -> str | None:
     return str(fast.to_str())
 
 
+def _tokenizer_config(tokenizer: Any) -> str | None:
+    """Return the chat template and special tokens of a tokenizer of transformers, as in its config."""
+    template = getattr(tokenizer, "chat_template", None)
+    if isinstance(template, Mapping):
+        template = [{"name": str(name), "template": str(text)} for name, text in template.items()]
+    elif not isinstance(template, str):
+        return None
+    special = getattr(tokenizer, "special_tokens_map", None)
+    tokens = {key: text for key, text in dict(special or {}).items() if isinstance(text, str)}
+    return json.dumps(tokens | {"chat_template": template})
+
+
 def name_of_live(model: Any, config: Any) -> str:
     name = getattr(config, "name_or_path", "") or getattr(config, "_name_or_path", "")
     last = re.split(r"[/\\]", str(name).rstrip("/\\"))[-1]
@@ -63,24 +77,20 @@ def _unwrapped(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
     return tensors
 
 
-def _refused(problem: str, hint: str) -> Exception:
-    return error_of("unsupported", f"{problem} ({hint})", {"problem": problem, "hint": hint})
-
-
-def _module_of(model: Any) -> Any:
+def module_of(model: Any) -> Any:
     """Return the module of transformers inside a TransformerLens bridge. Others are returned."""
     kind = type(model).__name__
     if kind.startswith("HookedTransformer") or kind.startswith("HookedEncoder"):
         name = getattr(getattr(model, "cfg", None), "model_name", "NAME")
-        raise _refused(
+        raise refused(
             f"{kind} has weights in the layout of TransformerLens",
-            f'open the checkpoint that it was made of, as in attnscope.open("{name}")',
+            f'pass the transformers module, or open the checkpoint that it was made of, as in attnscope.open("{name}")',
         )
     original = getattr(model, "original_model", None)
     if not hasattr(original, "state_dict"):
         return model
     if getattr(model, "compatibility_mode", False):
-        raise _refused(
+        raise refused(
             f"{kind} in compatibility mode has changed weights",
             "open it before enable_compatibility_mode()",
         )
@@ -112,30 +122,23 @@ def _is_real(tensor: Any) -> bool:
     return str(getattr(tensor, "dtype", "")) in ("torch.float32", "torch.bfloat16", "torch.float16")
 
 
-def _without_bridge(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Remove what the parts of a TransformerLens bridge add to tensor names."""
-    return {name.replace("._original_component", ""): one for name, one in tensors.items()}
-
-
 def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMemory:
     refuse_sharded(model)
     if isinstance(model, Mapping):
         tensors = model
     else:
-        model = _module_of(model)
+        model = adapted_module(module_of(model))
         tensors = model.state_dict()
         if not isinstance(tensors, Mapping):
             raise UsageTypeError(f"state_dict(): expected a dict, not {type(tensors).__name__}")
         if config is None:
             config = getattr(getattr(model, "_orig_mod", model), "config", None)
-        tensors = _as_saved(model, tensors)
+        tensors = _as_saved(model, with_adapters(model, tensors))
     for key in tensors:
         if not isinstance(key, str):
             raise UsageTypeError(f"expected a str as tensor name, not {type(key).__name__}")
-    tensors = _without_bridge(tensors)
-    is_peft = type(model).__module__.partition(".")[0] == "peft"
-    if is_peft or any(".base_layer." in key for key in tensors):
-        raise _refused(
+    if any(".base_layer." in key or ".modules_to_save." in key for key in tensors):
+        raise refused(
             f"{type(model).__name__} has PEFT adapters that are not merged",
             'open the model that merge_and_unload() returns, or open "BASE+ADAPTER"',
         )
@@ -143,17 +146,21 @@ def in_memory(model: Any, config: Any, tokenizer: Any, name: str | None) -> InMe
         key.endswith(".weight_scale") and _is_real(tensors.get(key.removesuffix("_scale")))
         for key in tensors
     ):
-        raise _refused(
+        raise refused(
             f"{type(model).__name__} has unpacked weights whose scales are applied at run time",
             "open its files",
         )
     if name is not None and not isinstance(name, str):
         raise UsageTypeError(f"name: expected a str, not {type(name).__name__}")
+    text = _config_text(config)
+    if text is not None and unties_embeddings(model):
+        text = json.dumps(json.loads(text) | {"tie_word_embeddings": False})
     return InMemory(
-        _unwrapped(tensors),
-        _config_text(config),
+        {unwrapped_name(key): one for key, one in _unwrapped(tensors).items()},
+        text,
         _tokenizer_text(tokenizer),
         name or name_of_live(model, config),
+        _tokenizer_config(tokenizer),
     )
 
 
@@ -172,6 +179,8 @@ def open_in_memory(model: InMemory, layout: str) -> _core.OpenModel:
         checked("tensor", tensor, is_path=False)
         if not is_array(array):
             raise UsageTypeError(f"tensor '{tensor}': expected an array, not {type(array).__name__}")
+        if getattr(array, "is_meta", False):
+            raise refused(f"tensor '{tensor}' has no values", "load the model without offloading its weights")
         tensors.append((tensor, readable(array)))
     with usage_errors():
-        return _core.open_in_memory(name, tensors, model.config, model.tokenizer, layout)
+        return _core.open_in_memory(name, tensors, model.config, model.tokenizer, model.tokenizer_config, layout)

@@ -1,9 +1,14 @@
 """The program `attnscope`: the library's command line in this process."""
 
+import os
 import signal
 import sys
+from typing import Any
 
 from attnscope import _core
+
+SIGNALLED = 128
+"""The exit code of an interrupted run is this number plus the signal."""
 
 
 def main() -> int:
@@ -11,4 +16,13 @@ def main() -> int:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return _core.run_command_line(["attnscope", *sys.argv[1:]])
+    code = _core.run_command_line(["attnscope", *sys.argv[1:]], open_live)
+    if code > SIGNALLED:
+        os._exit(code)  # with PyTorch, the interpreter takes seconds to end
+    return code
+
+
+def open_live(*given: Any, **named: Any) -> Any:
+    from attnscope.live_model import _command_line  # only with --device, because it is slow
+
+    return _command_line.open_live(*given, **named)

@@ -177,7 +177,7 @@ def _elsewhere(
     live = live_items(name, given, open_models.models)
     if live is not None:
         if executor is not None:
-            raise UsageTypeError("executor: a live model cannot be sent to workers")
+            raise UsageTypeError("executor: not supported with a live model, which runs on its own device")
         return live
     if executor is None:
         return nullcontext()
@@ -231,8 +231,10 @@ def _outcome(name: str, given: Mapping[str, Any], more: Arguments) -> dict[str, 
             _elsewhere(name, executor, keywords, arguments, open_models) as elsewhere,
         ):
             with _errors_for_memory(open_models):
+                layers = getattr(elsewhere, "layers", None)  # of a live model
+                items = None if layers is not None and not elsewhere.computes_items else elsewhere
                 outcome: dict[str, Any] = _core.run(
-                    name, arguments + more, open_models.by_text, show, elsewhere
+                    name, arguments + more, open_models.by_text, show, items, layers
                 )
     if executor is not None:
         elsewhere.warn(stacklevel=5)
@@ -261,6 +263,17 @@ def table_of(report: _core.Report, arrays: dict[str, Any] | None = None) -> Tabl
 
 def run(name: str, given: Mapping[str, Any]) -> Table:
     """Run a command that returns rows. `given`: all keywords, by name."""
+    if name == "attention":
+        # Not at the top, because this module needs tables.
+        from attnscope.live_model._maps import attention_of_live, live_model_in
+
+        live = live_model_in(given)
+        if live is not None:
+            return attention_of_live(live, given, _run_rows)
+    return _run_rows(name, given)
+
+
+def _run_rows(name: str, given: Mapping[str, Any]) -> Table:
     model = _model_of_arrays(given)
     if model is not None:
         given = {key: value for key, value in given.items() if key != "self"} | {"models": model}

@@ -1,6 +1,7 @@
 """Arrays of a .safetensors file in memory."""
 
 import json
+import pathlib
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,22 @@ def arrays_of(content: Bytes) -> dict[str, NDArray[Any]]:
             values = own.view(_TYPES[entry["dtype"]])
         arrays[name] = values.reshape(entry["shape"])
     return arrays
+
+
+def write_arrays(arrays: dict[str, NDArray[Any]], file: pathlib.Path) -> None:
+    """Write arrays of the dtypes that arrays_of() returns, in this order."""
+    header: dict[str, Any] = {}
+    end = 0
+    for name, array in arrays.items():
+        dtype = next(name for name, own in _TYPES.items() if own == array.dtype)
+        header[name] = {"dtype": dtype, "shape": array.shape, "data_offsets": [end, end + array.nbytes]}
+        end += array.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # so that the arrays are aligned
+    with file.open("wb") as out:
+        out.write(len(text).to_bytes(8, "little") + text)
+        for array in arrays.values():
+            out.write(np.ascontiguousarray(array).data)
 
 
 def by_text(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

@@ -63,6 +63,11 @@ class SavedMaps:
         self._kept[stack] = (rows, columns, (length, across))
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there were no maps. Maps that were too large to keep count."""
+        return self._bytes == 0
+
+    @property
     def _is_over(self) -> bool:
         return self._bytes > MOST_BYTES and not self._is_requested
 

@@ -324,7 +324,8 @@ class Table(Drawn, Hinted):
     def to_numpy(self, name: str | None = None) -> NDArray[np.float64]:
         """Return a column of numbers as an array (layers, heads); NaN where the table has no row.
 
-        Without a name, for the rows of one matrix: the matrix.
+        Without a name, for the rows of one matrix: the matrix. For activation patching of one
+        component: (layers, heads, positions), or (layers, positions) if it has no heads.
 
         Rows of whole matrices and layers are not used. If several rows have the same layer and
         head, for example of several matrices, select one of them with `filter` first.

@@ -17,10 +17,12 @@ Real = SupportsFloat
 """Also a number of NumPy."""
 Names = str | Iterable[str]
 Ids = str | Iterable[SupportsIndex]
+Messages = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 Texts = str | Iterable[str] | Iterable[tuple[str, str]] | Iterable[Ids] | Ids | Mapping[str, Any]
 """Also the output of a tokenizer, or token ids."""
 Layers = SupportsIndex | str | range | slice | Iterable[SupportsIndex | str | range | slice]
 Head = str | Sequence[SupportsIndex] | NDArray[np.integer[Any]]
+Heads = Head | Iterable[Head]
 Shares = SupportsFloat | str | Iterable[SupportsFloat]
 Ranks = SupportsIndex | str | Iterable[SupportsIndex | str]
 Bins = SupportsIndex | str
@@ -149,6 +151,20 @@ def _positions(value: Any) -> str:
     return _path(value) if isinstance(value, os.PathLike) else _layers(value)
 
 
+def _head(value: Any) -> str:
+    """Write one head of a list: 'L5H3', or '5.3' for a layer and a head."""
+    return value if isinstance(value, str) else _pair_of(_whole)(value).replace(",", ".")
+
+
+def _heads(value: Any) -> str:
+    """Write one head or several. Two integers are one head."""
+    if isinstance(value, str):
+        return value
+    items = list(_each(value))
+    is_one = len(items) == 2 and all(isinstance(item, (int, np.integer)) for item in items)
+    return _head(items) if is_one else ",".join(map(_head, items))
+
+
 def _ids(value: Any) -> str:
     return _list_of(_whole)(value)
 
@@ -164,6 +180,7 @@ _WRITERS: dict[str, tuple[Writer, str]] = {
     "roles": (_roles, "a name or a list of names"),
     "layers": (_layers, "an int, a range, a slice, a list of these, or a text such as '0-3,-4-'"),
     "head": (_pair_of(_whole), "a head such as 'L5H3', or a layer and a head"),
+    "heads": (_heads, "heads such as 'L0H1,L2H3', or a list of heads, each a text or a layer and a head"),
     "receiver": (_pair_of(_whole), "a head such as 'L5H3', one input of it such as 'L5H3.q', or a layer and a head"),
     "shares": (_list_of(_number), "a number or a list of numbers"),
     "ranks": (_list_of(_whole_or_text), "a rank, a text such as '0.1D', or a list of these"),

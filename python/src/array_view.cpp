@@ -77,6 +77,13 @@ TensorView view_of(const AnyArray& array) {
     view.strides.clear();
     return view;
   }
+  bool has_gaps = false;
+  std::int64_t contiguous = 1;  // stride of an axis if the elements are in order
+  for (std::size_t axis = array.ndim(); axis-- > 0;) {
+    if (view.shape[axis] > 1 && view.strides[axis] != contiguous) has_gaps = true;
+    contiguous *= view.shape[axis];
+  }
+  if (!has_gaps) view.strides.clear();  // as in files
   view.bytes = {static_cast<const std::byte*>(array.data()),
                 static_cast<std::size_t>(last + 1) * array.itemsize()};
   return view;

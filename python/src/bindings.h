@@ -23,6 +23,8 @@ void bind_charts(nb::module_& module);
 void bind_live(nb::module_& module);
 void bind_live_model(nb::module_& module);
 void bind_live_attention(nb::module_& module);
+void bind_live_layers(nb::module_& module);
 void bind_program(nb::module_& module);
+void bind_server(nb::module_& module);
 
 }  // namespace attnscope::python

@@ -8,6 +8,7 @@
 
 #include "attnscope/base/error.h"
 #include "attnscope/features/all_commands.h"
+#include "attnscope/features/common/options/device_options.h"
 #include "attnscope/features/framework/command.h"
 #include "attnscope/rows/field.h"
 #include "python/src/bindings.h"
@@ -17,9 +18,10 @@ namespace attnscope::python {
 namespace {
 
 /// In the order of ParameterType.
-constexpr std::array kTypeNames = {"flag",  "integer", "bytes", "choice",   "several", "role",
-                                   "roles", "layers",  "head",  "receiver", "shares",  "ranks",
-                                   "bins",  "range",   "text",  "texts",    "file",    "models"};
+constexpr std::array kTypeNames = {"flag",     "integer", "bytes",  "choice", "several",
+                                   "role",     "roles",   "layers", "head",   "heads",
+                                   "receiver", "shares",  "ranks",  "bins",   "range",
+                                   "text",     "texts",   "file",   "models"};
 static_assert(kTypeNames.size() == static_cast<std::size_t>(ParameterType::models) + 1);
 
 /// In the order of FieldForm.
@@ -40,6 +42,7 @@ nb::dict parameter_dict(const Parameter& parameter) {
   out["implied_text"] = parameter.implied_text;
   out["metavariable"] = parameter.metavariable;
   out["positional"] = parameter.positional;
+  out["is_of_device"] = is_of_device(parameter);
   out["needed"] = !parameter.missing.empty() && parameter.not_needed_with.empty();
   return out;
 }

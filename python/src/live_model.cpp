@@ -37,6 +37,7 @@ std::string LivePass::description() const {
   const ModelSpec& spec = model_.spec();
   Record head = {{"factor", spec.head.factor}, {"soft_cap", spec.head.soft_cap}};
   return json_text(Record{{"causal", spec.causal},
+                          {"crosses", model_.stack() == "decoder"},
                           {"layers", std::move(layers)},
                           {"tensors", std::move(tensors)},
                           {"last_norm", norm_value(pass_.weights().last_norm)},
@@ -68,17 +69,67 @@ nb::ndarray<nb::numpy, float> LivePass::directions(const std::vector<std::int64_
 
 Value LivePass::norm_value(const OptionalNorm& norm, std::int64_t layer) const {
   if (!norm) return {};
-  const std::string name = fill_pattern(norm->spec.tensor, {.layer = layer});
+  const std::string name =
+      fill_pattern(norm->spec.tensor, layer_numbers(model_.dimensions(), layer));
   return Record{{"module", name.empty() ? name : model_.prefix() + name},
                 {"centered", norm->spec.kind == NormKind::layer},
                 {"epsilon", norm->spec.epsilon},
                 {"gains", gains_of(*norm)}};
 }
 
+namespace {
+
+/// Whether resid_mid is the layer's input plus the output of its attention or its mixer.
+bool adds_attention(const LayerSpec& spec, const LayerWeights& weights) {
+  const bool attends = weights.output != nullptr, mixes = weights.mixer != nullptr;
+  const bool others = weights.laurel || weights.conformer || weights.attention_sum ||
+                      weights.altup || weights.block || weights.cross;
+  const bool scales = spec.branch_factor != 1 || spec.attention_stream_factor != 1 ||
+                      !weights.attention_factors.empty();
+  return attends != mixes && !others && !scales && !spec.parallel && !spec.norms_replace_stream;
+}
+
+/// Describes the module that multiplies with the tensor of a matrix: the number of its outputs, and
+/// its bias. `ranges`: the outputs [first, count] that are the rows of the matrix, in order. Null:
+/// unknown.
+Value outputs_of(const Weight& weight) {
+  const TensorMatrix& matrix = weight.matrix;
+  const TensorView& tensor = matrix.tensor;
+  if (weight.tensor == nullptr || tensor.shape.size() != 2) return {};
+  const std::size_t axis = matrix.col_stride == tensor.stride(1) ? 0 : 1;  // of the outputs
+  if (matrix.col_stride != tensor.stride(1 - axis)) return {};
+  const std::int64_t step = tensor.stride(axis), other = matrix.col_stride;
+  const auto output = [&](std::int64_t row) {
+    const std::int64_t start = matrix.row_start(row);
+    return (step < other ? start % other : start) / step;
+  };
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    if (!ranges.empty() && output(row) == ranges.back().first + ranges.back().second) {
+      ++ranges.back().second;
+    } else {
+      ranges.emplace_back(output(row), 1);
+    }
+  }
+  Value::List out;
+  for (const auto& [first, count] : ranges) out.emplace_back(Value::List{first, count});
+  return Record{{"count", tensor.shape[axis]},
+                {"bias", weight.bias == nullptr ? Value() : Value(weight.bias->name)},
+                {"ranges", std::move(out)}};
+}
+
+}  // namespace
+
 Record LivePass::layer_record(std::int64_t layer) const {
   const auto at = static_cast<std::size_t>(layer);
   const LayerWeights& weights = pass_.weights().layers[at];
   const HeadShape& heads = model_.spec().dimensions_of(layer).heads;
+  Record outputs;
+  for (const Role role : {Role::query, Role::key, Role::value, Role::gate, Role::up}) {
+    if (model_.describes(role)) {
+      outputs.add(std::string(role_name(role)), outputs_of(model_.weight(layer, role)));
+    }
+  }
   const auto name_of = [&](Role role) -> Value {
     if (!model_.describes(role)) return {};
     const Weight& weight = model_.weight(layer, role);
@@ -91,13 +142,24 @@ Record LivePass::layer_record(std::int64_t layer) const {
           {"heads", heads.heads},
           {"value_dim", heads.value_dim},
           {"query", name_of(Role::query)},
+          {"key", name_of(Role::key)},
+          {"value", name_of(Role::value)},
+          {"gate", name_of(Role::gate)},
+          {"up", name_of(Role::up)},
+          {"outputs", std::move(outputs)},
+          {"router", name_of(Role::router)},
           {"query_down", name_of(Role::query_down)},
           {"output", name_of(Role::output)},
           {"down", name_of(Role::down)},
           {"head_norm", norm_value(weights.attention_heads, layer)},
           {"attention_norm", norm_value(weights.attention_output, layer)},
           {"mlp_norm", norm_value(weights.mlp_output, layer)},
-          {"branch_factor", model_.spec().layers[at].branch_factor}};
+          {"branch_factor", model_.spec().layers[at].branch_factor},
+          {"mlp_input_norm", norm_value(weights.mlp_input, layer)},
+          {"attention_sum_norm", norm_value(weights.attention_sum, layer)},
+          {"has_block", weights.block.has_value()},
+          {"adds_attention", adds_attention(model_.spec().layers[at], weights)},
+          {"scales_columns", !weights.attention_factors.empty() || !weights.mlp_factors.empty()}};
 }
 
 namespace {

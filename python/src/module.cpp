@@ -17,5 +17,7 @@ NB_MODULE(_core, module) {
   bind_live(module);
   bind_live_model(module);
   bind_live_attention(module);
+  bind_live_layers(module);
   bind_program(module);
+  bind_server(module);
 }

@@ -18,6 +18,7 @@
 #include "attnscope/hub/hub.h"
 #include "attnscope/hub/settings.h"
 #include "attnscope/inputs/text/tokenizer.h"
+#include "attnscope/model/layout/suggested_layout.h"
 #include "attnscope/model/summary.h"
 #include "attnscope/rows/json.h"
 #include "python/src/array_view.h"
@@ -72,12 +73,10 @@ std::unique_ptr<OpenModel> open_model(const std::string& name, const std::string
       OpenModel{opening->models, opening->name, layout, remote, opening->warnings});
 }
 
-std::unique_ptr<OpenModel> open_in_memory(
-    const std::string& name, const std::vector<std::pair<std::string, nb::object>>& tensors,
-    std::optional<std::string> config, std::optional<std::string> tokenizer,
-    const std::string& layout) {
-  TensorsInMemory memory{
-      .name = name, .config = std::move(config), .tokenizer = std::move(tokenizer)};
+using NamedArrays = std::vector<std::pair<std::string, nb::object>>;
+
+/// Takes references to the arrays, without copies.
+void add_tensors(TensorsInMemory& memory, const NamedArrays& tensors) {
   std::vector<AnyArray> arrays;
   for (const auto& [tensor, object] : tensors) {
     try {
@@ -89,6 +88,18 @@ std::unique_ptr<OpenModel> open_in_memory(
     }
   }
   memory.owner = owned_by_library(std::move(arrays));
+}
+
+std::unique_ptr<OpenModel> open_in_memory(const std::string& name, const NamedArrays& tensors,
+                                          std::optional<std::string> config,
+                                          std::optional<std::string> tokenizer,
+                                          std::optional<std::string> tokenizer_config,
+                                          const std::string& layout) {
+  TensorsInMemory memory{.name = name,
+                         .config = std::move(config),
+                         .tokenizer = std::move(tokenizer),
+                         .tokenizer_config = std::move(tokenizer_config)};
+  add_tensors(memory, tensors);
   const auto opening = std::make_shared<Opening>();
   const auto shared = std::make_shared<TensorsInMemory>(std::move(memory));
   run_interruptibly(
@@ -102,6 +113,19 @@ std::unique_ptr<OpenModel> open_in_memory(
       },
       nb::none());
   return std::make_unique<OpenModel>(OpenModel{opening->models, name, layout});
+}
+
+/// Returns the text of a layout for weights of an unknown architecture, and why it does not
+/// describe the forward pass. None: the tensors' names are unknown.
+std::optional<std::pair<std::string, std::vector<std::string>>> suggested_layout(
+    const NamedArrays& tensors, const std::string& config) {
+  TensorsInMemory memory{.name = "model", .config = config};
+  add_tensors(memory, tensors);
+  const auto checkpoint =
+      std::make_shared<const Checkpoint>(Checkpoint::in_memory(std::move(memory)));
+  std::optional<LayoutOffer> offer = offered_layout(checkpoint, config);
+  if (!offer) return std::nullopt;
+  return std::pair(std::move(offer->text), std::move(offer->doubts));
 }
 
 /// Throws if the files have changed, because another process would open the new ones.
@@ -188,10 +212,17 @@ void bind_models(nb::module_& module) {
                      "collections.abc.Callable[..., None] | None) -> OpenModel"));
   module.def(
       "open_in_memory", &open_in_memory, nb::arg("name"), nb::arg("tensors"),
-      nb::arg("config").none(), nb::arg("tokenizer").none(), nb::arg("layout"),
-      nb::sig(
-          "def open_in_memory(name: str, tensors: collections.abc.Sequence[tuple[str, "
-          "typing.Any]], config: str | None, tokenizer: str | None, layout: str) -> OpenModel"));
+      nb::arg("config").none(), nb::arg("tokenizer").none(), nb::arg("tokenizer_config").none(),
+      nb::arg("layout"),
+      nb::sig("def open_in_memory(name: str, tensors: collections.abc.Sequence[tuple[str, "
+              "typing.Any]], config: str | None, tokenizer: str | None, tokenizer_config: str | "
+              "None, layout: str) -> OpenModel"));
+  module.def(
+      "suggested_layout", &suggested_layout, nb::arg("tensors"), nb::arg("config"),
+      nb::sig("def suggested_layout(tensors: collections.abc.Sequence[tuple[str, typing.Any]], "
+              "config: str) -> tuple[str, list[str]] | None"),
+      "Return the text of a layout for weights of an unknown architecture, and why it does not "
+      "describe the forward pass. None: the tensors' names are unknown.");
 }
 
 }  // namespace attnscope::python

@@ -26,7 +26,9 @@
 #include "attnscope/numerics/kernel_choice.h"
 #include "attnscope/rows/json.h"
 #include "python/src/bindings.h"
+#include "python/src/elsewhere.h"
 #include "python/src/interruptible.h"
+#include "python/src/live_layers.h"
 #include "python/src/open_model.h"
 #include "python/src/table_report.h"
 
@@ -34,27 +36,6 @@ namespace attnscope::python {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-/// Computes items through a Python executor. Its call takes the name of a model, the text of an
-/// item and a function that returns whether to stop. It waits, and returns the text of the
-/// outcomes, or None if it was stopped.
-class Elsewhere {
- public:
-  /// `models`: the names of the run's models, as in arguments.
-  Elsewhere(PyObject* call, Texts models) : call_(call), models_(std::move(models)) {}
-
-  std::vector<Outcome> operator()(const WorkItem& item, const std::stop_token& stop) const {
-    const nb::gil_scoped_acquire lock;
-    const auto stopped = nb::cpp_function([stop] { return stop.stop_requested(); });
-    const nb::object text = nb::handle(call_)(models_[item.model], work_item_text(item), stopped);
-    if (text.is_none()) throw Stopped();
-    return parse_outcomes(nb::cast<std::string>(text), "outcomes of another process");
-  }
-
- private:
-  PyObject* call_;  // kept alive by the caller of the run
-  Texts models_;
-};
 
 /// The state of a run. It is shared with the working thread, which may outlive the call.
 struct Run {
@@ -151,13 +132,17 @@ nb::object bytes_array(std::ostringstream stream) {
 
 nb::dict run_command(const std::string& name, ArgumentTexts arguments,
                      const std::map<std::string, const OpenModel*>& models,
-                     const nb::object& show_progress, nb::object elsewhere) {
+                     const nb::object& show_progress, const nb::object& elsewhere,
+                     const nb::object& layers) {
   const auto run = std::make_shared<Run>(
       Run{.command = &find_command_named(name), .arguments = std::move(arguments)});
   for (const auto& [name_of_it, open] : models) run->models.emplace(name_of_it, open->models);
   if (!elsewhere.is_none()) run->elsewhere = elsewhere.ptr();
+  for (auto& [name_of_it, stacks] : run->models) {
+    if (!layers.is_none()) run_layers_in_python(stacks, layers, PythonExceptions::pass_on);
+  }
   run_interruptibly([run](const Waiter& waiter) { work(*run, waiter); }, show_progress,
-                    std::move(elsewhere));
+                    nb::make_tuple(elsewhere, layers));
   nb::dict out;
   if (run->command->write == nullptr) {
     out["report"] = nb::cast(std::make_unique<TableReport>(run->rows.take()));
@@ -207,13 +192,15 @@ void bind_run(nb::module_& module) {
              "Compute a work item and return its serialized outcomes.");
   module.def(
       "run", &run_command, nb::arg("command"), nb::arg("arguments"), nb::arg("models"),
-      nb::arg("show_progress").none(), nb::arg("elsewhere").none(),
+      nb::arg("show_progress").none(), nb::arg("elsewhere").none(), nb::arg("layers").none(),
       nb::sig(
           "def run(command: str, arguments: collections.abc.Sequence[tuple[str, str]], models: "
           "collections.abc.Mapping[str, OpenModel], show_progress: collections.abc.Callable[..., "
           "None] | None, elsewhere: collections.abc.Callable[[str, str, "
-          "collections.abc.Callable[[], bool]], str | None] | None) -> dict[str, typing.Any]"),
-      "Run a command with texts as parameters. `models`: the open models, by name.");
+          "collections.abc.Callable[[], bool]], str | None] | None, layers: typing.Any) -> "
+          "dict[str, typing.Any]"),
+      "Run a command with texts as parameters. `models`: the open models, by name. `elsewhere`: "
+      "computes items; `layers`: runs the layers of the models. None: the library.");
 }
 
 }  // namespace attnscope::python

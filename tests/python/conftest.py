@@ -3,10 +3,16 @@
 import os
 import pathlib
 import shutil
+import signal
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def pytest_configure() -> None:
+    """Let tests interrupt runs: a job in the background ignores SIGINT, and so do its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -39,8 +39,21 @@ REFUSED = {
     ("lens", "stack"): "has no stack",
     ("ablate", "stack"): "has no stack",
     ("directions", "stack"): "has no stack",
+    ("lens", "tuned_lens"): "is for 2 layers of width 24",
     ("lens", "length"): "text: missing input text",  # a single token has no next token to predict
     ("ablate", "length"): "text: missing input text",
+    # No model here has a chat template: see test_chats.py.
+    **dict.fromkeys(itertools.product(("attention", "lens", "ablate", "predict", "directions"), ("chat",)), "has no chat template"),
+    ("experts", "chat"): "experts",
+    ("spectrum", "chat"): "not an MLA model",
+    ("circuits", "chat"): "not an MLA model",
+    **dict.fromkeys(
+        itertools.product(
+            ("attention", "lens", "ablate", "predict", "directions", "experts", "spectrum", "circuits"),
+            ("chat_template", "chat_date", "no_generation_prompt"),
+        ),
+        "requires chat",
+    ),
     **dict.fromkeys(  # no encoder-decoder here has a tokenizer
         [("attention", "target"), ("attention", "target_file"), ("predict", "target"), ("predict", "target_file"), ("lens", "target"),
          ("lens", "target_file"), ("ablate", "target"), ("ablate", "target_file")],
@@ -55,6 +68,7 @@ BY_TYPE: dict[str, list[Any]] = {
     "bytes": ["1G", 1 << 28],
     "layers": [0, slice(0, 2), [range(2), -1], "0-"],
     "head": [(0, 1), "1,0", "L1H0"],
+    "heads": [(0, 1), [(0, 1), "L1H0"], "L0H1,L1H0"],
     "receiver": [(1, 0), "L1H0", "L1H0.k"],
     "shares": [0.5, [0.5, 0.9, 0.99]],
     "ranks": [4, [1, "0.1D"]],
@@ -90,6 +104,8 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
     """Return values of parameters that only their names distinguish."""
     text_file = folder / "text.txt"
     text_file.write_text((TEXT + "\n") * 30)
+    chat = folder / "chat.json"
+    chat.write_text(json.dumps([{"role": "user", "content": TEXT}]))
     mask = folder / "mask.txt"
     mask.write_text("01011\n")  # for the token ids below
     store = str(folder / "rows.sqlite")
@@ -101,7 +117,11 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "text_pair": [TEXT],
         "token_types": [[0, 0, 1, 1, 1]],  # for the token ids below
         "label": ["positive"],
+        "tuned_lens": [str(ROOT / "tests/data/tuned_lens/llama")],
         "text_file": [str(text_file)],
+        "chat": [str(chat)],
+        "chat_template": ["default"],
+        "chat_date": ["2026-07-06"],
         "tokens": [[1, 2, 3, 4, 5]],
         "token_file": [tokens_file(folder)],
         "score_positions": ["last", slice(1, None), [1, -1], mask],
@@ -120,6 +140,9 @@ def by_name(folder: pathlib.Path, llama: str) -> dict[str, list[Any]]:
         "activations": [str(text_file)],
         "token": [" be"],
         "against": [" the"],
+        "pairs": [2, 3],
+        "sender": ["L0H1", "each-layer"],
+        "patch_positions": ["last", [1, -1]],
         "prompts": [str(ROOT / "examples/prompts.jsonl")],
         "target": [TEXT],
         "target_tokens": [[2, 5]],
@@ -170,7 +193,10 @@ def contexts(command: dict[str, Any], named: dict[str, list[Any]]) -> list[Keywo
     flags += [{"head_matrix": (0, 1)}] if "head_matrix" in parameters else []
     flags += [{"maps": True}, {"heatmap": (0, 1)}] if "heatmap" in parameters else []
     flags += [{"save": True}, {"save": True, "activations": "z"}] if "save" in parameters else []
-    flags += [{"pairs": 2, "layers": 0, "head": 0}] if "pairs" in parameters else []
+    if "pairs" in parameters:
+        flags += [{"pairs": 2, "layers": 0, "head": 0} if "head" in parameters else {"pairs": 2}]
+    flags += [{"heads": "L0H1,L1H0"}] if parameters.get("heads", {}).get("type") == "heads" else []
+    flags += [{"patch_positions": "last", "layers": 0}, {"sender": "L0H1"}] if "sender" in parameters else []
     flags += [{"set": number} for number in (1, 2)] if "set" in parameters else []
     return [base | given | flag for flag, given in itertools.product([{}, *flags], inputs)]
 

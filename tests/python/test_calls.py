@@ -307,3 +307,10 @@ def test_memory_sizes(gpt2: str) -> None:
         assert model.spectrum(matrix="q", memory=size).to_json() == expected
     with pytest.raises(asc.UsageError, match="memory"):
         model.spectrum(memory=0)
+
+
+def test_directions_refuse_other_inputs_than_the_residual_stream() -> None:
+    model = asc.open(pathlib.Path(__file__).resolve().parent.parent / "data/forward/zamba2")
+    for tokens in (None, [5, 9, 3, 17]):
+        with pytest.raises(asc.NumericalError, match="inputs other than the residual stream"):
+            model.directions(tokens=tokens)

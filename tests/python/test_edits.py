@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import attnscope as asc
+from attnscope._safetensors import arrays_of
 from conftest import ROOT
 from test_activations import FORWARD, GOLDEN, IDS, stored
 
@@ -80,6 +81,87 @@ def test_patching_from_a_run(gpt2: str) -> None:
     np.testing.assert_array_equal(found[2, :2], source.arrays["z"][2, 4:])
 
 
+@pytest.mark.parametrize("name", ["resid_post", "z", "k", "result", "mlp_post", "pattern", "attn_scores"])
+def test_a_run_equals_its_arrays(gpt2: str, name: str, tmp_path: pathlib.Path) -> None:
+    """from_run gives exactly the results of set with the arrays of that run, also in files."""
+    model = asc.open(gpt2)
+    other = [5, 6, 7, 8, 9, 10]
+    # Scores of other layers would change the last digits of those of this layer.
+    source = model.run(tokens=other, activations=name, layers=2)
+    array = source.arrays[name][0]
+    file = tmp_path / "run.safetensors"
+    model.run(tokens=other, activations=name, layers=2, save=file)
+    maps = name in ("pattern", "attn_scores")
+    heads: list[Any] = [None] if name in ("resid_post", "mlp_post") else [None, 3, [4, 1]]
+    rows: list[tuple[Any, Any]] = [(None, slice(None)), ("last", [5]), ([4, -5], [4, 1]), ("2-", slice(2, 6))]
+    for head in heads:
+        for positions, at in rows:
+            own = array if head is None else np.take(array, head, axis=0 if maps else 1)
+            value = own[..., at, :] if maps else own[at]
+            place: dict[str, Any] = {"layer": 2, "head": head}
+            given = place | {"positions": positions}
+
+            def logits(edits: Any) -> Any:
+                return model.run(tokens=IDS, activations="logits", edits=edits).arrays["logits"]
+
+            expected = logits(asc.Edit(name, set=value, **given))
+            np.testing.assert_array_equal(logits(asc.Edit(name, from_run=source, **given)), expected)
+            record = {"name": name} | {key: value for key, value in given.items() if value is not None}
+            for run in ({"tokens": other}, {"file": str(file)}):
+                (tmp_path / "edits.json").write_text(json.dumps([record | {"from_run": run}]))
+                np.testing.assert_array_equal(logits(tmp_path / "edits.json"), expected)
+
+
+LABELS: list[dict[str, Any]] = json.loads((GOLDEN / "edits_labels.json").read_text())
+
+
+@pytest.mark.parametrize("index", range(len(LABELS)))
+def test_labels_equal_hooks_of_pytorch(index: int, tmp_path: pathlib.Path) -> None:
+    case, expected = LABELS[index], stored("edits_labels.safetensors")[str(index)]
+    (tmp_path / "edits.json").write_text(json.dumps(case["edits"]))
+    folder = FORWARD.parent / case["model"]
+    given: dict[str, Any] = {"tokens": case["tokens"]}
+    if case["tokens"] is None:
+        images = np.frombuffer((folder / "images.safetensors").read_bytes(), np.uint8)
+        given = {"pixel_values": arrays_of(images)["pixel_values.0"]}
+    found = asc.open(folder).predict(**given, top=100, edits=tmp_path / "edits.json")
+    logits = np.zeros_like(expected)
+    for row in found:
+        logits[(row["position"], row["label_id"]) if logits.ndim == 2 else row["label_id"]] = row["logit"]
+    assert np.abs(logits - expected).max() <= 1e-5 * np.abs(expected).max()
+    assert found.parameters["edits_hash"]
+
+
+def test_prompts_labels_and_stores(gpt2: str, tmp_path: pathlib.Path) -> None:
+    model = asc.open(gpt2)
+    edit = asc.Edit("z", layer=1, head=2, scale=-1)
+    prompts = [{"clean": IDS, "correct": 5, "incorrect": 9}]
+    logits = model.run(tokens=IDS, activations="logits", edits=edit).arrays["logits"][-1]
+    expected = pytest.approx(float(logits[5]) - float(logits[9]), abs=1e-5)
+    file = tmp_path / "prompts.jsonl"
+    file.write_text("".join(json.dumps(one) + "\n" for one in prompts))
+    assert model.lens(prompts=file, edits=edit)["logit_difference"][-1] == expected
+    attributed = model.predict(prompts=file, attribution=True, edits=edit)
+    assert sum(attributed["direct_effect"]) == expected
+    assert attributed.models[0]["attributed"]["logit"] == expected
+    with pytest.raises(asc.UnsupportedError, match="changes the residual stream"):
+        model.predict(prompts=file, attribution=True, edits=asc.Edit("resid_mid", layer=0, scale=2))
+    classifier = asc.open(FORWARD.parent / "classifiers/bert")
+    head = asc.Edit("z", layer=1, head=1, scale=-1)
+    label = classifier.lens(tokens=[7, 14, 21], label="1", edits=head)["label_logit"][-1]
+    rows = classifier.predict(tokens=[7, 14, 21], edits=head)
+    assert label == pytest.approx(next(row["logit"] for row in rows if row["label_id"] == 1), abs=1e-6)
+    store = tmp_path / "rows.sqlite"
+    plain = model.lens(tokens=IDS, store=store)
+    source = model.run(tokens=[5, 6, 7, 8, 9, 10], activations="z")
+    for edits in (edit, asc.Edit("z", layer=1, head=2, scale=-2), asc.Edit("z", layer=1, from_run=source)):
+        first, again = (model.lens(tokens=IDS, edits=edits, store=store) for _ in range(2))
+        assert list(first["loss"]) == list(again["loss"]) == list(model.lens(tokens=IDS, edits=edits)["loss"])
+        assert first.parameters["edits_hash"] == again.parameters["edits_hash"]
+        assert first["loss"][-1] != plain["loss"][-1]
+    assert list(model.lens(tokens=IDS, store=store)["loss"]) == list(plain["loss"])
+
+
 def test_lens_attention_and_perplexity(gpt2: str) -> None:
     model = asc.open(gpt2)
     end = asc.Edit("mlp_out", layer=0, scale=0)
@@ -137,9 +219,9 @@ def test_wrong_edits(gpt2: str, tmp_path: pathlib.Path) -> None:
         ('[{"scale": 1}]', "missing 'name'"),
         ('[{"name": "z", "set": [[1], [2, 3]]}]', "equal lengths"),
         ('[{"name": "z", "scale": 1, "positions": "x"}]', "not a list of positions"),
+        ('[{"name": "z", "from_run": 1}]', "'from_run' is not an object"),
+        ('[{"name": "z", "from_run": {"file": "edits.json"}}]', "not a .safetensors file"),
     ):
         file.write_text(text)
         with pytest.raises(asc.UsageError if "NaN" in message else asc.FormatError, match=message):
             model.run(tokens=IDS, activations="z", edits=file)
-    with pytest.raises(asc.UsageError, match="edits"):
-        model.lens(tokens=IDS, edits=asc.Edit("z", scale=0), store=tmp_path / "rows.sqlite")

@@ -189,3 +189,24 @@ def test_report_opens_where_asked(gpt2: str) -> None:
         asc.report(gpt2, view="attentions")  # type: ignore[arg-type]
     with pytest.raises(asc.UsageError, match="has layers 0 to"):
         asc.report(gpt2, text=TEXT, layer=99)
+
+
+def test_report_shows_prompts(gpt2: str) -> None:
+    file = ROOT / "examples/prompts.jsonl"
+    model = asc.open(gpt2)
+    page = model.report(text=TEXT, prompts=file, patch_positions="last", view="prompts")
+    results = results_of(page.html)
+    assert results["open"] == "prompts"
+    rows = {part["id"]: part["rows"] for part in results["reports"]}
+    options: dict[str, Any] = {"prompts": file, "patching": "denoising"}
+    tables = {
+        "ablate_prompts": model.ablate(prompts=file, components="all"),
+        "ablate_patching": model.ablate(patch_positions="last", **options),
+        "ablate_path": model.ablate(sender="each-layer", **options),
+    }
+    for name, table in tables.items():
+        assert rows[name] == json.loads(table.to_json())["rows"]
+    with pytest.raises(asc.UsageError, match="patch_positions: requires prompts"):
+        model.report(patch_positions="last")
+    with pytest.raises(asc.Error, match="has no tokenizer"):
+        asc.report(str(ROOT / "tests/data/forward/bert"), prompts=file)

@@ -164,11 +164,14 @@ def test_output_and_modules_in_the_place_of_models() -> None:
         asc.attention(module(ids))
 
 
-def test_adapters_must_be_merged() -> None:
+def test_adapters_are_merged() -> None:
     peft: Any = pytest.importorskip("peft", reason="PEFT is not installed")
     module = transformers.AutoModelForCausalLM.from_pretrained(str(FORWARD / "gpt2"))
-    lora = peft.LoraConfig(target_modules=["c_attn"], fan_in_fan_out=True)
+    base = asc.spectrum(module, matrix="q")["stable_rank"].tolist()
+    lora = peft.LoraConfig(target_modules=["c_attn"], fan_in_fan_out=True, init_lora_weights=False)
     adapted = peft.get_peft_model(module, lora)
     with pytest.raises(asc.UnsupportedError, match="merge_and_unload"):
-        asc.open(adapted)
-    assert len(asc.spectrum(adapted.merge_and_unload(), matrix="q"))
+        asc.open(adapted.get_base_model().state_dict(), config=module.config)
+    found = asc.spectrum(adapted, matrix="q")["stable_rank"].tolist()
+    assert found == asc.spectrum(adapted.merge_and_unload(), matrix="q")["stable_rank"].tolist()
+    assert found != base

@@ -10,6 +10,7 @@ from attnscope import _core
 from attnscope._errors import NumericalError, UnsupportedError
 from attnscope._live import Watch
 from attnscope._modules import eager, not_eager
+from attnscope._saved_maps import SavedMaps
 from attnscope.live_model._hooks import Hooks, Place
 from attnscope.live_model._pass import Batch, Runner
 
@@ -30,8 +31,11 @@ class _Feed:
     In place of a `Meter`, it also receives the maps that a `Watch` collects.
     """
 
-    def __init__(self, item: _core.LiveBatch, batch: Batch, layers: list[int]) -> None:
+    def __init__(
+        self, item: _core.LiveBatch, batch: Batch, layers: list[int], saved: SavedMaps | None
+    ) -> None:
         self._item, self._batch, self._layers = item, batch, layers
+        self._saved = saved  # None: the batch has not the first sequence
         self._heads: dict[int, Any] = {}  # head outputs that came before the maps
         self.last: Any = None  # the stream that was passed on last
         self._streams = 0  # passed on so far
@@ -69,6 +73,8 @@ class _Feed:
         if not np.isfinite(own).all():
             raise NumericalError(f"the attention maps of layer {layer} have NaN or infinite values")
         self._item.put_maps(layer, own)
+        if self._saved is not None:
+            self._saved.add("", layer, own, [], [])
         self.measured.append(layer)
         if layer in self._heads:
             self._item.put_heads(layer, self._heads.pop(layer))
@@ -91,16 +97,22 @@ def _hook(hooks: Hooks, runner: Runner, feed: _Feed) -> None:
     hooks.at(last, partial(feed.stream, runner.layers))
 
 
-def outcomes(runner: Runner, text: str, threads: int) -> list[dict[str, Any]]:
-    """Compute an item. `text`: the serialized item."""
+def outcomes(
+    runner: Runner, text: str, threads: int, saved: SavedMaps | None = None
+) -> list[dict[str, Any]]:
+    """Compute an item. `text`: the serialized item. `saved`: keeps the maps of the first one."""
     positions = _core.item_positions(text)
-    layers = json.loads(text)["batch"]["layers"]
+    of_item = json.loads(text)["batch"]
+    layers = of_item["layers"]
     batches = runner.batches(positions["inputs"], positions["types"])
     if len(batches) != 1:
         raise UnsupportedError("attention: not supported for a batch that the device cannot run at once")
     batch = batches[0]
     item = _core.LiveBatch(runner.described, text, threads)
-    feed = _Feed(item, batch, layers)
+    own = saved if of_item["first"] == 0 else None
+    if own is not None:
+        own.start({"input_ids": batch.ids}, None)
+    feed = _Feed(item, batch, layers, own)
     watch = Watch(runner.module, cast(Any, feed), None)
     kinds = not_eager(runner.module)
     with eager(runner.module), watch.watching(), Hooks() as hooks:
@@ -124,8 +136,13 @@ def check_eager(runner: Runner, batch: Batch, last: Any, kind: str) -> None:
     """Refuse a model whose eager attention, which returns the maps, gives other states."""
     record, _ = runner.recorded(batch, (), with_logits=False)
     usual = record.streams[runner.layers].float()
-    size = (usual - usual.mean()).abs().max()
-    if not bool((last.float() - usual).abs().max() <= MOST_DIFFERENCE * size):
+    check_states(last, usual, kind)
+
+
+def check_states(last: Any, usual: Any, kind: str) -> None:
+    """Refuse a model whose last hidden states with eager attention differ from the usual ones."""
+    size = (usual.float() - usual.float().mean()).abs().max()
+    if not bool((last.float() - usual.float()).abs().max() <= MOST_DIFFERENCE * size):
         raise UnsupportedError(
             f"attention: its eager attention, which returns maps, gives other hidden states than {kind}"
         )

@@ -12,22 +12,47 @@ if TYPE_CHECKING:
 WITHOUT_PASS = ("circuits", "diff", "export", "info", "matrix", "similarity", "spectrum", "weights")
 """Commands that only read weights, unless they are given a text."""
 
-ON_TEXT = ("text", "text_file", "text_pair", "tokens", "token_file", "image", "audio", "prompts")
+ON_TEXT = ("text", "text_file", "text_pair", "tokens", "token_file", "image", "audio", "prompts",
+           "chat")
 """Keywords that name what a model runs on."""
 
 COMMON = frozenset({
     "models", "text", "text_pair", "text_file", "tokens", "token_types", "no_special_tokens",
     "token_file", "sequences", "length", "seed", "consecutive", "lines", "score_positions",
-    "threads", "memory", "store",
+    "threads", "memory", "store", "chat", "chat_template", "no_generation_prompt", "chat_date",
 })  # fmt: skip
 """Keywords that every command supports on a live model."""
 
-LIVE: dict[str, frozenset[str]] = {
+TARGETS = frozenset({"stack", "target", "target_tokens", "target_file"})
+
+ON_DEVICE: dict[str, frozenset[str]] = {
     "attention": COMMON | {"layers", "energy", "exclude_first_token", "log"},
     "ablate": COMMON | {"layers", "components", "ablation", "induction"},
     "lens": COMMON | {"states", "top"},
+    "report": COMMON | {"layers", "maps", "view", "layer", "head", "charts"},
 }
-"""Commands that run on the device, with the keywords that they support there."""
+"""Commands whose items are computed on the device, with the keywords that they support there."""
+
+BY_LAYERS: dict[str, frozenset[str]] = {
+    "attention": COMMON | {
+        "edits", "energy", "exclude_first_token", "heatmap", "layers", "log", "maps", "maps_of",
+    },
+    "ablate": COMMON | TARGETS | {
+        "layers", "components", "ablation", "prompts", "label", "heads", "pairs", "cumulative",
+        "patch_positions", "metric", "patching", "sender", "receiver", "through_mlps",
+        "freeze_norms", "induction",
+    },
+    "directions": COMMON | {
+        "all_tokens", "copying", "directions", "head", "layers", "matrix", "names", "pairs", "top",
+    },
+    "experts": COMMON | {"experts", "energy", "layers"},
+    "lens": COMMON | TARGETS | {"states", "top", "prompts", "label", "grid", "edits", "tuned_lens"},
+    "predict": COMMON | TARGETS | {
+        "activations", "against", "attribution", "dtype", "edits", "generate", "heads", "label",
+        "layers", "perplexity", "positions", "prompts", "save", "stride", "token", "top",
+    },
+}  # fmt: skip
+"""Commands that the library computes with layers that run on the device, and their keywords."""
 
 
 def live_items(
@@ -43,22 +68,28 @@ def live_items(
         if refused:
             raise _refused(command, refused[0])
         return None
-    if command not in LIVE:
-        raise _refused(command, "")
-    refused = [
-        key for key in asked if key in _describe.parameters(command) and key not in LIVE[command]
-    ]
-    if refused:
-        raise _refused(command, refused[0])
+    used = [key for key in asked if key in _describe.parameters(command)]
+    several = len(live[0]._stacks) > 1
+    on_device = not several and ON_DEVICE.get(command, frozenset()).issuperset(used)
+    if command == "lens" and {"attn_out", "mlp_out"}.intersection(_names(given.get("states"))):
+        on_device = False
+    if not on_device:
+        supported = BY_LAYERS.get(command, ON_DEVICE.get(command, frozenset()))
+        refused = [key for key in used if key not in supported]
+        if refused or command not in BY_LAYERS:
+            raise _refused(command, refused[0] if supported and refused else "")
     if len(models) > 1:
         raise UnsupportedError(f"{command}: not supported for several models of which one is live")
-    if len(live[0]._stacks) > 1:
-        raise UnsupportedError(
-            f"{command}: not supported on a live model with several stacks, such as an encoder and a "
-            "decoder; attnscope.open(module) computes it on the CPU"
-        )
     items: LiveItems = live[0]._live_items(given.get("threads"))
+    items.computes_items = on_device
     return items
+
+
+def _names(given: Any) -> list[str]:
+    """Return the names of a keyword that takes a text or a list."""
+    if given is None:
+        return []
+    return given.split(",") if isinstance(given, str) else [str(one) for one in given]
 
 
 def _refused(command: str, keyword: str) -> UnsupportedError:

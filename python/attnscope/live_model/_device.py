@@ -97,6 +97,8 @@ class Batching:
 class OutOfMemory(Error):
     """Raised if the device has too little memory for one copy of a batch."""
 
+    kind, exit_code = "io", 3  # as for memory of the host
+
     def __init__(self, rows: int = 0) -> None:
         super().__init__(
             f"the device has too little memory to run {rows} tokens together: use shorter texts"

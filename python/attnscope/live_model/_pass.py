@@ -79,6 +79,9 @@ class Runner:
         vocabulary = max(1, self.places.facts["vocabulary"])
         self.rows_of_logits = max(1, free_bytes(self.device) // (BYTES_OF_LOGIT * vocabulary))
         accepted = inspect.signature(type(module).forward).parameters
+        takes_any = any(one.kind is one.VAR_KEYWORD for one in accepted.values())
+        first = next(iter(list(accepted)[1:]), "input_ids")
+        self._ids = "input_ids" if takes_any or "input_ids" in accepted else first
         self._takes_types = "token_type_ids" in accepted
         self._returns_maps = "output_attentions" in accepted
         self._keywords = {"use_cache": False} if "use_cache" in accepted else {}
@@ -125,7 +128,7 @@ class Runner:
 
     def call(self, batch: Batch, copies: int = 1, **keywords: Any) -> Any:
         """Run the whole module on copies of a batch. Return its output."""
-        inputs = {"input_ids": batch.ids.repeat(copies, 1), **self._keywords, **keywords}
+        inputs = {self._ids: batch.ids.repeat(copies, 1), **self._keywords, **keywords}
         if batch.types is not None:
             if not self._takes_types:
                 raise UnsupportedError(f"{type(self.module).__name__} takes no token types")
@@ -135,10 +138,12 @@ class Runner:
     def logits(self, batch: Batch, copies: int = 1) -> Any:
         """Run the whole module on copies of a batch: (copies B, T, V)."""
         output = self.call(batch, copies)
-        found = getattr(output, "logits", None)
+        found: Any = getattr(output, "logits", None)
         if found is None and hasattr(output, "prediction_logits"):
             found = output.prediction_logits
-        if found is None:
+        if found is None and not isinstance(output, Mapping):  # not of transformers
+            found = output[0] if isinstance(output, (tuple, list)) and output else output
+        if getattr(found, "ndim", 0) != 3 or found.shape[-1] < self.places.facts["vocabulary"]:
             raise UnsupportedError(f"{type(self.module).__name__} returns no logits")
         return found
 
@@ -160,9 +165,11 @@ class Runner:
 
     def _mean_output_row(self) -> list[float]:
         """Return the mean row of W_U over the vocabulary: `mean_output_row`. Empty: unknown."""
+        import torch
+
         if self._mean_row is None:
             head = getattr(self.module, "get_output_embeddings", lambda: None)()
-            weight: Any = getattr(head, "weight", None)
+            weight: Any = getattr(head, "weight", None) if type(head) is torch.nn.Linear else None
             is_matrix = weight is not None and weight.ndim == 2 and weight.is_floating_point()
             is_whole = is_matrix and weight.shape[0] == self.places.facts["vocabulary"]
             self._mean_row = weight.float().mean(0).cpu().tolist() if is_whole else []
@@ -183,6 +190,7 @@ class Runner:
                 recorder = FinishRecorder(self.module, self.places.layer_calls[-1])
                 recorder.watch(hooks)
             logits = self.logits(batch) if with_logits else self.call(batch)
+        self._check_heads(record, layers)
         if self.layers in record.streams:
             for layer in reversed(range(self.layers)):  # texts skip some layers of some models
                 record.streams.setdefault(layer, record.streams[layer + 1])
@@ -192,6 +200,21 @@ class Runner:
                 self._probe(recorder, record, batch, logits)
             self._verify_chain(record, batch, logits)
         return record, logits
+
+    def _check_heads(self, record: Record, layers: Sequence[int]) -> None:
+        """Raise if the heads of a layer are not where the library expects them."""
+        for layer in layers:
+            places = self.places.layers[layer]
+            if places.heads is None:
+                continue
+            if layer not in record.heads:
+                raise UnsupportedError(f"layer {layer}: module '{places.heads.name}' does not run")
+            heads, size, found = places.heads_count, places.head_size, record.heads[layer].shape[-1]
+            if found != heads * size:
+                raise UnsupportedError(
+                    f"layer {layer}: the input of module '{places.heads.name}' has {found} columns, "
+                    f"not those of {heads} heads of size {size}"
+                )
 
     def _record(self, hooks: Hooks, record: Record, layer: int, batch: Batch) -> None:
         places = self.places.layers[layer]

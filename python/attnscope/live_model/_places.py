@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from attnscope import _core
 from attnscope._errors import UnsupportedError
+from attnscope._wrapped import unwrapped_name
 from attnscope.live_model._hooks import Place
 
 OF_MLP = ("gate", "up", "down", "router", "shared_", "expert", "choice_bias")
@@ -24,11 +25,6 @@ class LayerPlaces(NamedTuple):
     heads_count: int
     head_size: int  # columns of one head
     facts: dict[str, Any]  # as described by the library
-
-
-def _cleaned(name: str) -> str:
-    """Remove what a TransformerLens bridge adds to module names, as for tensor names."""
-    return name.replace("._original_component", "")
 
 
 def _top(name: str, below: str) -> str:
@@ -52,7 +48,7 @@ def _owners(module: Any, tensors: Mapping[str, Any]) -> dict[str, str]:
         path = name.rpartition(".")[0]
         found = path if path in paths else at.get(_memory_of(tensor))
         if found is not None:
-            out[name] = _cleaned(found)
+            out[name] = unwrapped_name(found)
     return out
 
 
@@ -69,7 +65,9 @@ class Places:
     def __init__(
         self, module: Any, tensors: Mapping[str, Any], described: _core.LivePass
     ) -> None:
-        self._modules = {_cleaned(name): part for name, part in module.named_modules()}
+        self._modules: dict[str, Any] = {}
+        for name, part in module.named_modules():  # of a wrapper and its module: the wrapper
+            self._modules.setdefault(unwrapped_name(name), part)
         self._owners = _owners(module, tensors)
         self.facts: dict[str, Any] = json.loads(described.description())
         self._used: dict[tuple[int, bool], int] = {}
@@ -159,6 +157,21 @@ class Places:
         mlp = self._mlp(layer, facts) if facts["has_mlp"] else ()
         return LayerPlaces(query, heads, output, mixer, mlp, facts["heads"], facts["value_dim"], facts)
 
+    def place_of(self, layer: int, tensor: str, is_input: bool) -> Place | None:
+        """Return the input or output of the module that has a tensor. None: there is none."""
+        return self._own_place(layer, self.path_of(tensor), is_input)
+
+    def place_of_norm(
+        self, layer: int, norm: dict[str, Any] | None, is_input: bool
+    ) -> Place | None:
+        """Return the input or output of a layer's norm. None: there is none."""
+        return self._own_place(layer, self._norm_path(norm), is_input)
+
+    def _own_place(self, layer: int, path: str | None, is_input: bool) -> Place | None:
+        if path is None or self.layer_calls is None:
+            return None
+        return Place(self._modules[path], path, is_input, self.layer_calls[layer].call)
+
     def _mixer(self, layer: int) -> Place:
         names = [name for name, role in self._names.get(layer, []) if role == "mixer"]
         paths = [path for path in map(self.path_of, names) if path]
@@ -169,6 +182,8 @@ class Places:
 
     def _mlp(self, layer: int, facts: dict[str, Any]) -> tuple[Place, ...]:
         if not facts["has_experts"]:
+            if facts["down"] is None:  # of cross-attention, which has no MLP
+                return ()
             path = self.path_of(facts["down"])
             if path is None:
                 raise UnsupportedError(f"layer {layer}: no module has the tensor '{facts['down']}'")
