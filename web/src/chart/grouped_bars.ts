@@ -13,6 +13,7 @@ export interface Columns {
   series: string;
   heights: ArrayLike<number | null>;
   errors?: ArrayLike<number | null>; // half the length of a whisker
+  intervals?: ArrayLike<readonly [number, number] | null>; // ends of a whisker, in place of errors
   gray?: ArrayLike<boolean>; // not significantly different from 0
 }
 
@@ -24,7 +25,18 @@ export interface GroupedBarsChart extends ChartFields {
   columns: Columns[];
 }
 
-const end_of = ({ heights, errors }: Columns, group: number, side: 1 | -1): number => (heights[group] ?? 0) + side * (errors?.[group] ?? 0);
+/** Ends of the whisker of one bar. */
+function whisker_of({ heights, errors, intervals }: Columns, group: number): readonly [number, number] | undefined {
+  const [value, error, interval] = [heights[group], errors?.[group], intervals?.[group]];
+  if (interval) return interval;
+  return typeof value === "number" && typeof error === "number" ? [value - error, value + error] : undefined;
+}
+
+/** The upper or lower end of a bar and its whisker. */
+function end_of(columns: Columns, group: number, side: 1 | -1): number {
+  const [value, whisker] = [columns.heights[group] ?? 0, whisker_of(columns, group) ?? [0, 0]];
+  return side * Math.max(side * value, side * whisker[0], side * whisker[1]);
+}
 
 /** From 0 to the highest whisker. Bars much higher than all others are clipped at 1.5 times the height of the others. */
 export function grouped_bars_axis(title: string, groups: number, columns: readonly Columns[]): Axis {
@@ -52,11 +64,12 @@ const label_of = (chart: GroupedBarsChart, columns: Columns): string =>
 export function column_words(chart: GroupedBarsChart, group: number, index: number): string | undefined {
   const columns = chart.columns[index];
   if (!columns) return undefined;
-  const error = columns.errors?.[group];
+  const [error, interval] = [columns.errors?.[group], columns.intervals?.[group]];
   const number = (value: number | null | undefined) => format_number(value, chart.y.format ?? "tick");
   return (
     `${chart.groups.title} ${group}, ${label_of(chart, columns)}: ${chart.y.title} ${number(columns.heights[group])}` +
     (typeof error === "number" ? ` ± ${number(error)}` : "") +
+    (interval ? `, 95% interval ${number(interval[0])} to ${number(interval[1])}` : "") +
     (columns.gray?.[group] ? " (not significantly different from 0)" : "")
   );
 }
@@ -86,7 +99,7 @@ export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width
           const start = left_of(group, index);
           const middle = start + step / 2;
           const [from, to] = [y(0), y(Math.min(high, Math.max(low, value)))];
-          const error = is_cut(chart, columns, group) ? undefined : columns.errors?.[group];
+          const ends = is_cut(chart, columns, group) ? undefined : whisker_of(columns, group);
           if (is_cut(chart, columns, group)) {
             const at_left = group < chart.groups.count / 2;
             cut.push(
@@ -112,7 +125,7 @@ export function draw_grouped_bars(chart: GroupedBarsChart, theme: Theme, { width
               height: Math.abs(from - to),
               fill: columns.gray?.[group] ? theme.baseline_line : color_of(theme, color),
             }),
-            error ? whisker(middle, y(value - error), y(value + error), Math.min(3.5, thick / 3), theme) : null,
+            ends && ends[0] < ends[1] ? whisker(middle, y(ends[0]), y(ends[1]), Math.min(3.5, thick / 3), theme) : null,
             // The full height reacts to the pointer, because low bars are hard to hit.
             s("rect", {
               "data-row": group,
@@ -161,16 +174,16 @@ export function grouped_bars_to_vega_lite(chart: GroupedBarsChart, theme: Theme)
   const labels = chart.series.map(({ label }) => plain(label));
   const rows = chart.columns.flatMap((columns) =>
     range(chart.groups.count).map((group) => {
-      const [value, error] = [columns.heights[group], columns.errors?.[group]];
+      const value = columns.heights[group];
       const cut = is_cut(chart, columns, group);
-      const whisker = typeof value === "number" && typeof error === "number" && !cut;
+      const ends = cut ? undefined : whisker_of(columns, group);
       return [
         group,
         label_of(chart, columns),
         value,
         columns.gray?.[group] ? "yes" : "no",
-        whisker ? value - error : null,
-        whisker ? value + error : null,
+        ends?.[0] ?? null,
+        ends?.[1] ?? null,
         cut && typeof value === "number" ? format_number(value, ".2f") : "",
       ];
     }),
@@ -201,7 +214,7 @@ export function grouped_bars_to_vega_lite(chart: GroupedBarsChart, theme: Theme)
           },
         },
       },
-      ...(chart.columns.some(({ errors }) => errors)
+      ...(chart.columns.some(({ errors, intervals }) => errors ?? intervals)
         ? [{ mark: { type: "rule", clip: true }, encoding: { ...place, y: { field: "low", ...y }, y2: { field: "high" } } }]
         : []),
       ...(has_cut(chart)

@@ -22,6 +22,8 @@ export interface HeatmapChart extends ChartFields {
   square?: boolean; // square cells
   words?: readonly (readonly string[])[]; // [row][column]: text shown in a cell instead of its number
   number_name?: string; // before the number in tooltips: "rank"
+  details?: readonly (readonly string[])[]; // [row][column]: replaces the number in tooltips, or follows no_number
+  missing?: string; // what "missing" means, in tooltips; such cells are then empty
   no_number?: string; // what null means, in tooltips; "no value" by default
 }
 
@@ -52,11 +54,13 @@ export function cell_words(chart: HeatmapChart, row: number, column: number): st
     : /^\d+$/.test(across)
       ? head_name({ layer: Number(down), head: Number(across) })
       : `layer ${down}, ${across}`; // a column that is not a head
-  if (cell === "missing") return `${place}: not in this report`;
+  if (cell === "missing") return `${place}: ${chart.missing ?? "not in this report"}`;
   if (cell !== null && typeof cell === "object") return `${place}: skipped, ${cell.skipped}`;
   const word = chart.words?.[row]?.[column];
   const name = chart.number_name === undefined ? "" : `${chart.number_name}: `;
-  const number = cell === null ? (chart.no_number ?? "no value") : `${name}${format_number(cell, chart.format)}`;
+  const details = chart.details?.[row]?.[column] ?? "";
+  const none = `${chart.no_number ?? "no value"}${details === "" ? "" : `: ${details}`}`;
+  const number = cell === null ? none : details !== "" ? details : `${name}${format_number(cell, chart.format)}`;
   return `${place}: ${word === undefined ? "" : `“${word}”, `}${number}`;
 }
 
@@ -79,7 +83,7 @@ export function draw_heatmap(chart: HeatmapChart, theme: Theme, size: Size): Tre
         const [x, y] = [left + column * cell.width, top + row_index * cell.height];
         const known = typeof value === "number" && Number.isFinite(value);
         const fill = known ? scale_color(theme, chart.scale, value) : theme.ground;
-        if (with_numbers || !known)
+        if (known ? with_numbers : value !== "missing" || chart.missing === undefined)
           numbers.push(
             s(
               "text",

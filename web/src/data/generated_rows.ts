@@ -526,6 +526,36 @@ export interface AttentionRow {
   b_to_a_error?: number | null;
   /** head, pairs of texts: b_to_a under uniform attention */
   uniform_b_to_a?: number;
+  /** head, chats: mean attention from a query to all tokens of messages of the roles system and developer */
+  system_mass?: number | null;
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
+  system_mass_error?: number | null;
+  /** head, chats: system_mass under uniform attention */
+  uniform_system_mass?: number;
+  /** head, chats: mean attention from a query to all tokens of user messages */
+  user_mass?: number | null;
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
+  user_mass_error?: number | null;
+  /** head, chats: user_mass under uniform attention */
+  uniform_user_mass?: number;
+  /** head, chats: mean attention from a query to all tokens of assistant messages */
+  assistant_mass?: number | null;
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
+  assistant_mass_error?: number | null;
+  /** head, chats: assistant_mass under uniform attention */
+  uniform_assistant_mass?: number;
+  /** head, chats: mean attention from a query to all tokens of tool messages */
+  tool_mass?: number | null;
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
+  tool_mass_error?: number | null;
+  /** head, chats: tool_mass under uniform attention */
+  uniform_tool_mass?: number;
+  /** head, chats: mean attention from a query to all tokens of the chat template, such as special tokens */
+  template_mass?: number | null;
+  /** head: standard error over sequences; the field name without _error names the mean. Null for one sequence. */
+  template_mass_error?: number | null;
+  /** head, chats: template_mass under uniform attention */
+  uniform_template_mass?: number;
   /**
    * head: direct effect of the head on the attended token's logit, relative to the mean over the text's tokens, averaged over queries. Null
    * if the logits are not a sum of component outputs, or if the last layer is not run.
@@ -773,9 +803,9 @@ export interface LensRow {
   layer: number;
   /**
    * point in the residual stream. resid_pre: before the layer. resid_mid: after its attention. resid_mid_cross: after its cross-attention.
-   * resid_post: after the last layer.
+   * resid_post: after the last layer. Others: what one component of the layer alone adds to the residual stream.
    */
-  state: "resid_pre" | "resid_mid" | "resid_mid_cross" | "resid_post";
+  state: "resid_pre" | "attn_out" | "mixer_out" | "resid_mid" | "cross_attn_out" | "resid_mid_cross" | "mlp_out" | "resid_post";
   /** number of positions over which entropy, kl and agreement are averaged */
   positions: number;
   /** number of positions with a target token: the next token, or the masked one */
@@ -808,15 +838,17 @@ export interface LensGridRow {
   layer: number;
   /**
    * point in the residual stream. resid_pre: before the layer. resid_mid: after its attention. resid_mid_cross: after its cross-attention.
-   * resid_post: after the last layer.
+   * resid_post: after the last layer. Others: what one component of the layer alone adds to the residual stream.
    */
-  state: "resid_pre" | "resid_mid" | "resid_mid_cross" | "resid_post";
+  state: "resid_pre" | "attn_out" | "mixer_out" | "resid_mid" | "cross_attn_out" | "resid_mid_cross" | "mlp_out" | "resid_post";
   /** position of the token in the text, from 0 */
   position: number;
   /** id of the token at this position */
   token_id: number;
   /** text of the token at this position; null if no tokenizer can decode it */
   text: string | null;
+  /** role of the message that the token comes from, or template. Null if the chat template changes the messages. */
+  message_role?: string | null;
   /** id of the top-1 token decoded from the state */
   top_token: number;
   /** text of the top-1 token; null if no tokenizer can decode it */
@@ -885,6 +917,304 @@ export interface AblateRow {
   loss: number;
   /** number of predicted tokens over which losses are averaged */
   predicted: number;
+}
+
+/** effect of ablating two heads together, and each alone */
+export interface AblatePairsRow {
+  /** model name, as in models */
+  model: string;
+  /**
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
+   */
+  stack?: string;
+  /** heads that are ablated together, such as L0H1,L2H3 */
+  heads: string;
+  /** number of these heads */
+  count: number;
+  /**
+   * ablation: replace the output of each head by its mean over the text (mean), by zeros (zero), or by its output on the next window or
+   * pair (resample)
+   */
+  ablation: "mean" | "zero" | "resample";
+  /** increase of the mean loss when the heads are ablated together */
+  loss_increase: number;
+  /** standard error of loss_increase over windows or pairs. Null for a single window or pair. */
+  loss_increase_error: number | null;
+  /** mean KL divergence of the ablated model's predictions from the original: KL(original ‖ ablated) */
+  kl: number;
+  /** share of positions whose top-1 token changes when the heads are ablated together */
+  top_token_changed: number;
+  /** sum of the loss increases of the heads, each ablated alone. Null for one head. */
+  sum_of_increases: number | null;
+  /**
+   * loss_increase − sum_of_increases. Positive: together, the heads matter more than alone, as if one replaces the other. Negative: they
+   * matter less, as if one needs the other. Null for one head.
+   */
+  interaction: number | null;
+  /** standard error of interaction over windows or pairs. Null for one head, and for a single window or pair. */
+  interaction_error: number | null;
+  /** mean loss of the unmodified model */
+  loss: number;
+  /** number of predicted tokens over which losses are averaged */
+  predicted: number;
+}
+
+/** effect of ablating more and more heads */
+export interface AblateCumulativeRow {
+  /** model name, as in models */
+  model: string;
+  /**
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
+   */
+  stack?: string;
+  /** order in which heads are ablated: by their loss increase when ablated alone, the smallest first (effect), or at random (random) */
+  order: "effect" | "random";
+  /** index of the random order, from 0. Null for the order by effect. */
+  draw: number | null;
+  /** number of heads that are ablated together */
+  removed: number;
+  /** heads that are ablated in addition to those of the previous row of this order */
+  heads: string;
+  /**
+   * ablation: replace the output of each head by its mean over the text (mean), by zeros (zero), or by its output on the next window or
+   * pair (resample)
+   */
+  ablation: "mean" | "zero" | "resample";
+  /** increase of the mean loss when the heads are ablated together */
+  loss_increase: number;
+  /** standard error of loss_increase over windows or pairs. Null for a single window or pair. */
+  loss_increase_error: number | null;
+  /** mean KL divergence of the ablated model's predictions from the original: KL(original ‖ ablated) */
+  kl: number;
+  /** share of positions whose top-1 token changes when the heads are ablated together */
+  top_token_changed: number;
+  /** mean loss of the unmodified model */
+  loss: number;
+  /** number of predicted tokens over which losses are averaged */
+  predicted: number;
+}
+
+/** effect of patching or ablating one component on the logit difference of prompts */
+export interface AblatePromptsRow {
+  /** model name, as in models */
+  model: string;
+  /**
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
+   */
+  stack?: string;
+  /** layer index, from 0 */
+  layer: number;
+  /** query head index, from 0. Null for rows of a whole layer. */
+  head: number | null;
+  /**
+   * ablated component: the output of one head before the output projection (head), of all heads of a layer (attention), of its mixer
+   * (mixer), or of its MLP (mlp). A mixer, such as a state-space layer, is used in place of attention or in parallel with it.
+   */
+  component: "head" | "attention" | "mixer" | "mlp";
+  /**
+   * ablation: replace the output of the component in the clean run by its output on the corrupted prompt (corrupted), its mean over the
+   * prompts (mean), or zeros (zero)
+   */
+  ablation: "corrupted" | "mean" | "zero";
+  /**
+   * Share of the clean–corrupted gap in logit difference that is recovered by patching this component's clean output into the corrupted
+   * run. Null without corrupted prompts, or if the gap is not positive.
+   */
+  denoising_effect: number | null;
+  /** standard error of denoising_effect over prompts. Null for one prompt. */
+  denoising_effect_error: number | null;
+  /**
+   * Share of the clean–corrupted gap in logit difference that is lost by replacing this component's output in the clean run. Without
+   * corrupted prompts: lost share of the clean logit difference. Null if this gap or difference is not positive.
+   */
+  noising_effect: number | null;
+  /** standard error of noising_effect over prompts. Null for one prompt. */
+  noising_effect_error: number | null;
+  /** mean over clean prompts of logit(correct) − logit(incorrect) */
+  logit_difference: number;
+  /** mean over corrupted prompts of logit(correct) − logit(incorrect). Null without corrupted prompts. */
+  corrupted_logit_difference: number | null;
+  /** number of prompts over which the means are taken */
+  prompts: number;
+  /**
+   * lower end of the 95% bootstrap interval of denoising_effect over prompts. Null for fewer than 8 independent prompts, and if the gap of
+   * a resample has another sign.
+   */
+  denoising_effect_low: number | null;
+  /** upper end of that interval */
+  denoising_effect_high: number | null;
+  /** two-sided sign-flip p-value of the change of the metric over prompts, not corrected. Null if denoising is not measured. */
+  denoising_p_value: number | null;
+  /**
+   * whether the denoising effect is significant at a false discovery rate of 5% among all tests (Benjamini-Hochberg). Null if so few
+   * prompts cannot reach it.
+   */
+  denoising_significant: boolean | null;
+  /** lower end of the 95% bootstrap interval of noising_effect over prompts; null as for denoising */
+  noising_effect_low: number | null;
+  /** upper end of that interval */
+  noising_effect_high: number | null;
+  /** the same p-value for noising */
+  noising_p_value: number | null;
+  /** the same for noising */
+  noising_significant: boolean | null;
+  /** number of tests of each direction, among which effects are significant */
+  tests: number;
+}
+
+/** effect of patching one activation at one position between clean and corrupted prompts */
+export interface AblatePatchingRow {
+  /** model name, as in models */
+  model: string;
+  /**
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
+   */
+  stack?: string;
+  /** layer index, from 0 */
+  layer: number;
+  /** head index, from 0: a query head, or a key/value head for k and v. Null for rows of a whole layer. */
+  head: number | null;
+  /**
+   * patched activation: residual stream before the layer (resid_pre), MLP output (mlp), mixer output (mixer), or the input of the output
+   * projection of all heads (attention) or one head (head). Or the queries, keys or values of one head (q, k, v).
+   */
+  component: "resid_pre" | "attention" | "mixer" | "mlp" | "head" | "q" | "k" | "v";
+  /**
+   * patched position, from 0; negative: from the end, in prompts of different lengths. Null if all positions are patched together, or
+   * labeled ones.
+   */
+  position: number | null;
+  /**
+   * label of the patched positions in the prompt file, or the token of the first clean prompt there. Null if all positions are patched
+   * together, or without a tokenizer.
+   */
+  token: string | null;
+  /**
+   * Share of the clean–corrupted gap that the clean activation restores in the corrupted run: (patched − corrupted) / (clean − corrupted),
+   * of means over prompts. Null if the gap is within two standard errors of 0, or if only noising is requested.
+   */
+  denoising_effect: number | null;
+  /** standard error of denoising_effect, including that of the gap: delete-one jackknife over prompts. Null for one prompt. */
+  denoising_effect_error: number | null;
+  /** change of the metric in the corrupted run: patched − corrupted, mean over prompts. Null if only noising is requested. */
+  denoising_change: number | null;
+  /** standard error of denoising_change over prompts. Null for one prompt. */
+  denoising_change_error: number | null;
+  /**
+   * Share of the clean–corrupted gap that is lost with the corrupted activation in the clean run: (clean − patched) / (clean − corrupted),
+   * of means over prompts. Null if the gap is within two standard errors of 0, or if only denoising is requested.
+   */
+  noising_effect: number | null;
+  /** standard error of noising_effect, including that of the gap: delete-one jackknife over prompts. Null for one prompt. */
+  noising_effect_error: number | null;
+  /** change of the metric in the clean run: clean − patched, mean over prompts. Null if only denoising is requested. */
+  noising_change: number | null;
+  /** standard error of noising_change over prompts. Null for one prompt. */
+  noising_change_error: number | null;
+  /** the metric on clean prompts, mean over prompts. 0 for kl. */
+  clean_metric: number;
+  /** the metric on corrupted prompts, mean over prompts */
+  corrupted_metric: number;
+  /** number of prompts over which the means are taken */
+  prompts: number;
+  /**
+   * lower end of the 95% bootstrap interval of denoising_effect over prompts. Null for fewer than 8 independent prompts, and if the gap of
+   * a resample has another sign.
+   */
+  denoising_effect_low: number | null;
+  /** upper end of that interval */
+  denoising_effect_high: number | null;
+  /** two-sided sign-flip p-value of the change of the metric over prompts, not corrected. Null if denoising is not measured. */
+  denoising_p_value: number | null;
+  /**
+   * whether the denoising effect is significant at a false discovery rate of 5% among all tests (Benjamini-Hochberg). Null if so few
+   * prompts cannot reach it.
+   */
+  denoising_significant: boolean | null;
+  /** lower end of the 95% bootstrap interval of noising_effect over prompts; null as for denoising */
+  noising_effect_low: number | null;
+  /** upper end of that interval */
+  noising_effect_high: number | null;
+  /** the same p-value for noising */
+  noising_p_value: number | null;
+  /** the same for noising */
+  noising_significant: boolean | null;
+  /** number of tests of each direction, among which effects are significant */
+  tests: number;
+}
+
+/** effect of the path from some heads to inputs of later heads or to the logits, on clean and corrupted prompts */
+export interface AblatePathRow {
+  /** model name, as in models */
+  model: string;
+  /**
+   * stack of the model: encoder, decoder, cross (the decoder's cross-attention), text or vision. Absent if the model has a single stack.
+   */
+  stack?: string;
+  /** heads that send their output on the other prompt: L0H1,L0H3, or layer 0 for all heads of a layer */
+  sender: string;
+  /**
+   * inputs that receive it: queries (L5H3.q), or keys or values of a key/value head (L5H3.k, L5H3.v); layer 5.q for all heads of a layer;
+   * logits
+   */
+  receiver: string;
+  /**
+   * Share of the clean–corrupted gap that the clean activation restores in the corrupted run: (patched − corrupted) / (clean − corrupted),
+   * of means over prompts. Null if the gap is within two standard errors of 0, or if only noising is requested.
+   */
+  denoising_effect: number | null;
+  /** standard error of denoising_effect, including that of the gap: delete-one jackknife over prompts. Null for one prompt. */
+  denoising_effect_error: number | null;
+  /** change of the metric in the corrupted run: patched − corrupted, mean over prompts. Null if only noising is requested. */
+  denoising_change: number | null;
+  /** standard error of denoising_change over prompts. Null for one prompt. */
+  denoising_change_error: number | null;
+  /**
+   * Share of the clean–corrupted gap that is lost with the corrupted activation in the clean run: (clean − patched) / (clean − corrupted),
+   * of means over prompts. Null if the gap is within two standard errors of 0, or if only denoising is requested.
+   */
+  noising_effect: number | null;
+  /** standard error of noising_effect, including that of the gap: delete-one jackknife over prompts. Null for one prompt. */
+  noising_effect_error: number | null;
+  /** change of the metric in the clean run: clean − patched, mean over prompts. Null if only denoising is requested. */
+  noising_change: number | null;
+  /** standard error of noising_change over prompts. Null for one prompt. */
+  noising_change_error: number | null;
+  /** the metric on clean prompts, mean over prompts. 0 for kl. */
+  clean_metric: number;
+  /** the metric on corrupted prompts, mean over prompts */
+  corrupted_metric: number;
+  /** number of prompts over which the means are taken */
+  prompts: number;
+  /**
+   * composition score of the senders with the receivers from the weights, mean over all pairs of heads. Null for the logits, and if a
+   * circuit cannot be analyzed.
+   */
+  composition: number | null;
+  /**
+   * lower end of the 95% bootstrap interval of denoising_effect over prompts. Null for fewer than 8 independent prompts, and if the gap of
+   * a resample has another sign.
+   */
+  denoising_effect_low: number | null;
+  /** upper end of that interval */
+  denoising_effect_high: number | null;
+  /** two-sided sign-flip p-value of the change of the metric over prompts, not corrected. Null if denoising is not measured. */
+  denoising_p_value: number | null;
+  /**
+   * whether the denoising effect is significant at a false discovery rate of 5% among all tests (Benjamini-Hochberg). Null if so few
+   * prompts cannot reach it.
+   */
+  denoising_significant: boolean | null;
+  /** lower end of the 95% bootstrap interval of noising_effect over prompts; null as for denoising */
+  noising_effect_low: number | null;
+  /** upper end of that interval */
+  noising_effect_high: number | null;
+  /** the same p-value for noising */
+  noising_p_value: number | null;
+  /** the same for noising */
+  noising_significant: boolean | null;
+  /** number of tests of each direction, among which effects are significant */
+  tests: number;
 }
 
 /** measured results of one compression method at one size */
@@ -1124,6 +1454,8 @@ export interface ModelFacts {
     /** layers that share the matrices, ascending, counted from 0 */
     layers: number[];
   })[];
+  /** an input chat as rendered by the chat template; absent for several chats */
+  text?: string;
 }
 
 /** something that could not be analyzed */

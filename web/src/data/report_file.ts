@@ -1,6 +1,11 @@
 // Types of a report file (schema "attnscope-report/1"), as the program writes it. Any analysis may be missing; nothing else is checked.
 // Rows are described in generated_rows.ts.
 import type {
+  AblateCumulativeRow,
+  AblatePairsRow,
+  AblatePatchingRow,
+  AblatePathRow,
+  AblatePromptsRow,
   AblateRow,
   AttentionRow,
   CircuitsRow,
@@ -24,6 +29,11 @@ import type {
 } from "./generated_rows";
 
 export type {
+  AblateCumulativeRow,
+  AblatePairsRow,
+  AblatePatchingRow,
+  AblatePathRow,
+  AblatePromptsRow,
   AblateRow,
   CircuitsRow,
   CompositionRow,
@@ -84,6 +94,11 @@ export interface RowsOf {
   lens: LensRow;
   lens_grid: LensGridRow;
   ablate: AblateRow;
+  ablate_pairs: AblatePairsRow;
+  ablate_cumulative: AblateCumulativeRow;
+  ablate_prompts: AblatePromptsRow;
+  ablate_patching: AblatePatchingRow;
+  ablate_path: AblatePathRow;
   plan: PlanRow;
   plan_layers: PlanPartRow;
   plan_ranks: PlanPartRow;

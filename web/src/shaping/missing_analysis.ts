@@ -1,6 +1,6 @@
 // Message and command for an analysis that is missing from the report.
 import type { Report } from "../data/report";
-import type { AnalysisId, Model } from "../data/report_file";
+import type { AnalysisId, AnyModel, Model } from "../data/report_file";
 import { decoder_of } from "./stacks";
 
 const kCommands: Readonly<Record<AnalysisId, string>> = {
@@ -21,6 +21,12 @@ const kCommands: Readonly<Record<AnalysisId, string>> = {
   lens: "lens MODEL --text-file FILE",
   lens_grid: 'lens MODEL --grid --text "…"',
   ablate: "ablate MODEL --text-file FILE",
+  ablate_pairs: "ablate MODEL --text-file FILE --pairs 12",
+  ablate_cumulative: "ablate MODEL --text-file FILE --cumulative",
+  // One report has all three.
+  ablate_prompts: "report MODEL --prompts FILE -o report.html",
+  ablate_patching: "report MODEL --prompts FILE -o report.html",
+  ablate_path: "report MODEL --prompts FILE -o report.html",
   plan: "plan MODEL --calibration-file FILE",
   plan_layers: "plan MODEL --calibration-file FILE --method depth --keep 0.999",
   plan_ranks: "plan MODEL --calibration-file FILE --method low-rank --keep 0.8",
@@ -37,9 +43,26 @@ const kTargets: Readonly<Partial<Record<AnalysisId, string>>> = {
 };
 
 /** Analyses that accept text only, not token ids. */
-const kOfTextsAlone: ReadonlySet<AnalysisId> = new Set(["plan", "plan_layers", "plan_ranks"]);
+const kOfTextsAlone: ReadonlySet<AnalysisId> = new Set([
+  "plan",
+  "plan_layers",
+  "plan_ranks",
+  "ablate_prompts",
+  "ablate_patching",
+  "ablate_path",
+]);
+
+const kNeedsText = /--(text-file|calibration-file|prompts)/;
 
 const kHeadless = "its states reach the LM head only through the decoder";
+
+/** Why a model takes no analysis of this kind, whatever its input. Undefined: it may take it. */
+function unsupported(id: AnalysisId, model: Model, decoder: AnyModel | undefined): string | undefined {
+  if (decoder && decoder.name !== model.name && (id === "lens" || id === "lens_grid")) return kHeadless;
+  if (!kCommands[id].includes("--prompts")) return undefined;
+  if (decoder) return "prompts of encoder-decoders are not supported";
+  return model.causal ? undefined : "the model is bidirectional and does not predict next tokens";
+}
 
 export interface MissingAnalysis {
   why?: string; // reason, if the report has one
@@ -58,13 +81,13 @@ export function missing_analysis({ file }: Report, models: readonly Model[], id:
     // If no matrix can be analyzed, there is no diff either.
     const empty = empty_as(id) ?? (id === "diff" ? empty_as("spectrum") : undefined);
     // If attention has no text, other analyses have none either, or the text in attention's command.
-    const without_text = /--(text|calibration)-file/.test(usual) && !skipped && !empty ? skipped_as("attention") : undefined;
+    const without_text = kNeedsText.test(usual) && !skipped && !empty ? skipped_as("attention") : undefined;
     const on_its_text = kOfTextsAlone.has(id)
       ? null
       : (without_text?.command?.replace(/^(attnscope) \w+/, `$1 ${usual.split(" ")[0]}`) ?? null);
-    const headless = decoder !== undefined && decoder.name !== name && (id === "lens" || id === "lens_grid");
-    const why = headless ? kHeadless : ((skipped ?? without_text)?.why ?? empty?.skipped[0]?.reason);
-    const command = headless ? null : skipped ? skipped.command : empty ? null : without_text ? on_its_text : `attnscope ${usual}`;
+    const refused = unsupported(id, model, decoder);
+    const why = refused ?? (skipped ?? without_text)?.why ?? empty?.skipped[0]?.reason;
+    const command = refused ? null : skipped ? skipped.command : empty ? null : without_text ? on_its_text : `attnscope ${usual}`;
     return { why: why && file.models.length > 1 ? `${name}: ${why}` : why, command };
   });
   const reasons = found.flatMap(({ why }) => why ?? []);

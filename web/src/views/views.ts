@@ -9,6 +9,7 @@ import { ablation_view } from "./ablation/view";
 import { models_view } from "./models/view";
 import { overview_view } from "./overview/view";
 import { plan_view } from "./plan/view";
+import { prompts_view } from "./prompts/view";
 import { similarity_view } from "./similarity/view";
 import { spectra_view } from "./spectra/view";
 import { weights_view } from "./weights/view";
@@ -18,6 +19,7 @@ export const kViews: Views = [
   spectra_view,
   heads_view,
   ablation_view,
+  prompts_view,
   weights_view,
   similarity_view,
   attention_view,

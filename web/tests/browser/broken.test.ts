@@ -24,6 +24,9 @@ const kAddresses = [
 const draws_charts = (name: string): boolean =>
   /^(without-q|nan-q|without-embedding|without-tokenizer|one-layer-one-head|one-token)$/.test(name);
 
+/** Which of the models with one damaged matrix open in the browser: the views of W_V to W_down are those of W_Q and W_K. */
+const opens = (name: string): boolean => !/^(without|nan)-(v|o|gate|up|down)$/.test(name);
+
 /** Writes a report and its charts. Returns the page's file and, if the program draws them, the names of the charts. */
 function report_of(model: (typeof kBroken)[number]): { file: string; charts: string[] | undefined } {
   const file = `${kWeb}/build/broken/${model.name}.html`;
@@ -40,7 +43,7 @@ function report_of(model: (typeof kBroken)[number]): { file: string; charts: str
 const buffer = (bytes: Buffer): ArrayBuffer => new Uint8Array(bytes).buffer;
 
 describe.each(kBroken.map((model) => [model.name, model] as const))("%s", (_name, model) => {
-  test("its report opens in every view, and its charts are drawn", async () => {
+  test("its charts are drawn, and its report opens in every view", async () => {
     const { file, charts } = report_of(model);
     const html = readFileSync(file, "utf8");
     const report = opened(block_of(html, "results").toString(), buffer(block_of(html, "values")), buffer(block_of(html, "maps")), false);
@@ -49,6 +52,7 @@ describe.each(kBroken.map((model) => [model.name, model] as const))("%s", (_name
     expect(drawn.map(({ svg }) => svg).join("")).not.toMatch(/ (?!aria-label|href)[\w-]+="[^"]*(NaN|undefined|Infinity)/);
     if (charts) expect(charts.sort()).toEqual(drawn.map(({ name }) => `${name}.svg`).sort());
 
+    if (!opens(model.name)) return;
     const { page, problems, close } = await open_file(file);
     for (const view of kAddresses) {
       await go(page, `#${view}`); // the page opened without a view in its address

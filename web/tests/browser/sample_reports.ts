@@ -34,6 +34,12 @@ export const kMixture: Sample = {
   models: ["qwen2_moe"],
   input: ["--tokens", "3,1,4,1,5,9,2,6,5,3,5,8,9,7"],
 };
+/** With prompts that have answers. */
+export const kPrompts: Sample = {
+  name: "prompts",
+  models: ["shakespeare-gpt2"],
+  input: ["--prompts", resolve(kWeb, "../examples/prompts.jsonl")],
+};
 /** With a plan and a diff from a base model. */
 export const kPlanned: Sample = { ...kWhole, name: "planned", change: add_plan_and_difference };
 export const kMixtureOnly: Sample = { ...kMixture, name: "mixture-only", without: ["routing", "experts", "expert_spectra"] };
@@ -144,6 +150,7 @@ function make(sample: Sample): void {
 
 const kSamples = [
   kWhole,
+  kPrompts,
   kTwoModels,
   kPartial,
   kWithoutWeights,

@@ -60,3 +60,32 @@ describe("a missing analysis of an encoder-decoder", () => {
     });
   });
 });
+
+describe("effects on prompts, which are missing,", () => {
+  const command = "attnscope report MODEL --prompts FILE -o report.html";
+  const ids = ["ablate_prompts", "ablate_patching", "ablate_path"] as const;
+
+  test.each(ids)("have the command of a report: %s", (id) => {
+    expect(missing_analysis(report_of({ models: [a] }), [a], id)).toEqual({ commands: [command] });
+  });
+
+  test("have no command for a bidirectional model", () => {
+    const bert = { ...a, causal: false };
+    const why = "the model is bidirectional and does not predict next tokens";
+    expect(missing_analysis(report_of({ models: [bert] }), [bert], "ablate_prompts")).toEqual({ why, commands: [] });
+  });
+
+  test("have no command for an encoder-decoder", () => {
+    const stacks = [model("t5:encoder"), model("t5:decoder")];
+    const { why, commands } = missing_analysis(report_of({ models: stacks }), [stacks[1]!], "ablate_path");
+    expect(why).toBe("t5:decoder: prompts of encoder-decoders are not supported");
+    expect(commands).toEqual([]);
+  });
+
+  test("have the reason of attention for a model that takes no text", () => {
+    const why = "the model has no tokenizer";
+    const attention: SkippedPart = { part: "attention", model: "a", why, command: "attnscope attention a --tokens 0,1" };
+    const report = report_of({ models: [a], skipped: [attention] });
+    expect(missing_analysis(report, [a], "ablate_patching")).toEqual({ why, commands: [] });
+  });
+});

@@ -87,6 +87,15 @@ export const kEveryChart: readonly Chart[] = [
     columns: kColumns,
   },
   {
+    kind: "columns",
+    name: "columns-intervals",
+    title: "Layers with intervals",
+    groups: { title: "layer", count: 2 },
+    y: { title: "share (%)", scale: "linear", domain: [-10, 60] },
+    series: [{ key: "attention", label: "attention", color: { role: "qk" } }],
+    columns: [{ series: "attention", heights: [50, -2], intervals: [[40, 58], null], gray: [false, true] }],
+  },
+  {
     kind: "heatmap",
     name: "heatmap",
     title: "OV copying score",

@@ -95,6 +95,77 @@ export function layers_chart(reading: Reading): GroupedBarsChart | undefined {
   };
 }
 
+/** Loss increase against the number of ablated heads, in order of their effect and in random orders. */
+export function cumulative_chart({ report, model }: Reading): LinesChart | undefined {
+  const rows = rows_of(report, "ablate_cumulative", model.name);
+  if (rows.length === 0) return undefined;
+  const orders = [...new Set(rows.map((row) => row.draw))];
+  const all = Math.max(...rows.map((row) => row.removed));
+  const increases = rows.map((row) => row.loss_increase);
+  const [least, most] = [Math.min(0, ...increases), Math.max(0.001, ...increases)];
+  return {
+    kind: "lines",
+    name: "ablation-cumulative",
+    title: "Ablation of more and more heads",
+    note:
+      "Loss increase (nats) when heads are ablated together. By effect: the heads with the smallest loss increase alone, on this text, " +
+      `first. ${orders.length - 1} random orders as a baseline.`,
+    x: counted_axis("heads ablated", all + 1),
+    y: { title: "loss increase (nats)", scale: "linear", domain: [least, most + 0.05 * (most - least)] },
+    series: [
+      { key: "effect", label: "by effect", color: "accent" },
+      { key: "random", label: "random order", color: { role: "o" } },
+    ],
+    rule: 0,
+    panels: [
+      {
+        lines: orders.map((draw) => {
+          const of_order = rows.filter((row) => row.draw === draw);
+          return {
+            series: draw === null ? "effect" : "random",
+            x: [0, ...of_order.map((row) => row.removed)],
+            y: [0, ...of_order.map((row) => row.loss_increase)],
+            ...(draw === null ? {} : { label: `random order ${draw + 1}` }),
+          };
+        }),
+      },
+    ],
+  };
+}
+
+/** Heatmap of the interaction of each two heads. */
+export function pairs_chart({ report, model }: Reading): HeatmapChart | undefined {
+  const rows = rows_of(report, "ablate_pairs", model.name);
+  const pairs = rows.filter((row) => row.count === 2);
+  if (pairs.length === 0) return undefined;
+  const heads = rows.filter((row) => row.count === 1).map((row) => row.heads);
+  const at = new Map(pairs.map((row) => [row.heads, row]));
+  const cells = heads.map((one) =>
+    heads.map((other) => {
+      const row = at.get(`${one},${other}`) ?? at.get(`${other},${one}`);
+      if (row?.interaction === undefined || row.interaction === null) return "missing" as const;
+      const error = row.interaction_error;
+      return error !== null && Math.abs(row.interaction) <= 2 * error ? null : 1000 * row.interaction;
+    }),
+  );
+  const most = Math.max(1, ...cells.flat().map((cell) => (typeof cell === "number" ? Math.abs(cell) : 0)));
+  return {
+    kind: "heatmap",
+    name: "ablation-pairs",
+    title: "Interaction of pairs of heads",
+    note:
+      "Loss increase (millinats) when two heads are ablated together, beyond the sum of each alone. Positive: one replaces the other. " +
+      "Negative: they depend on each other." +
+      (pairs.some((row) => row.interaction_error !== null) ? " –: within 2 standard errors of 0." : ""),
+    cells,
+    no_number: "within 2 standard errors of 0",
+    format: "+.0f",
+    scale: { kind: "diverging", domain: [-most, most], transform: "symlog", format: "+.0f" },
+    rows: { title: "head", labels: heads },
+    columns: { title: "head", labels: heads },
+  };
+}
+
 /** Copying score from the weights vs. direct effect on the attended token's logit, measured on the text. */
 export function copying_effect_chart(
   reading: Reading,
@@ -212,6 +283,12 @@ export function lens_grid_chart(reading: Reading): HeatmapChart | undefined {
 }
 
 export const ablation_charts = (reading: Reading) =>
-  [heads_chart(reading), layers_chart(reading), copying_effect_chart(reading), lens_chart(reading), lens_grid_chart(reading)].flatMap(
-    (chart) => chart ?? [],
-  );
+  [
+    heads_chart(reading),
+    layers_chart(reading),
+    cumulative_chart(reading),
+    pairs_chart(reading),
+    copying_effect_chart(reading),
+    lens_chart(reading),
+    lens_grid_chart(reading),
+  ].flatMap((chart) => chart ?? []);

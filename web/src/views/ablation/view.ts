@@ -9,7 +9,16 @@ import { live_panel } from "../../live/run_panel";
 import { directions_part } from "../../page/direction_lists";
 import { head_map } from "../../page/head_map";
 import { attention_heads, chosen_head, type HeadIndex } from "../../shaping/head_grid";
-import { copying_effect_chart, heads_chart, layers_chart, lens_chart, lens_grid_chart, ablation_charts } from "./charts";
+import {
+  ablation_charts,
+  copying_effect_chart,
+  cumulative_chart,
+  heads_chart,
+  layers_chart,
+  lens_chart,
+  lens_grid_chart,
+  pairs_chart,
+} from "./charts";
 
 /** Details of the selected head: effects, attention map, singular vectors. */
 function head_part(context: Context, place: HeadIndex): HTMLElement {
@@ -45,6 +54,8 @@ function draw(context: Context): HTMLElement {
   const [first] = rows_of(report, "ablate", model.name);
   const heads = heads_chart(context, place);
   const layers = layers_chart(context);
+  const cumulative = cumulative_chart(context);
+  const pairs = pairs_chart(context);
   const claim = copying_effect_chart(context, place);
   const lens = lens_chart(context);
   const grid = lens_grid_chart(context);
@@ -81,6 +92,8 @@ function draw(context: Context): HTMLElement {
       : absent_analysis(context, layers ? "ablation effect of each head" : "ablation effects", "ablate"),
     heads ? head_part(context, place) : null,
     layers ? chart_frame(layers, theme, { level: 2 }) : null,
+    cumulative ? chart_frame(cumulative, theme, { level: 2 }) : null,
+    pairs ? chart_frame(pairs, theme, { level: 2 }) : null,
     claim
       ? chart_frame(claim, theme, {
           level: 2,
