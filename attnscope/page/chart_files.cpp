@@ -5,6 +5,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "attnscope/base/crate_bytes.h"
 #include "attnscope/base/error.h"
 #include "attnscope/page/encoding.h"
 #include "attnscope/page/rust_picture.h"
@@ -78,15 +79,10 @@ std::string image_svg(std::string_view script, std::string_view description,
 }
 
 std::string chart_png(std::string_view svg, std::string_view font, double scale) {
-  const auto bytes_of = [](std::string_view text) {
-    return reinterpret_cast<const std::uint8_t*>(text.data());
-  };
-  rust_bytes bytes{nullptr, 0};
+  CrateBytes bytes;
   const int status = picture_draw(bytes_of(svg), svg.size(), bytes_of(font), font.size(),
-                                  static_cast<float>(scale), &bytes);
-  const std::string answer =
-      bytes.size == 0 ? "" : std::string(reinterpret_cast<const char*>(bytes.data), bytes.size);
-  rust_free(bytes);
+                                  static_cast<float>(scale), bytes.out());
+  const std::string answer = bytes.text();
   if (status == picture_ok) return answer;
   if (status == picture_too_large) {
     throw Error(ErrorKind::usage, {.parameter = "scale", .problem = answer});

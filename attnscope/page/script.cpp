@@ -4,13 +4,14 @@
 #include <stdexcept>
 #include <vector>
 
+#include "attnscope/base/crate_bytes.h"
 #include "attnscope/base/error.h"
 #include "attnscope/page/rust_script.h"
 
 namespace attnscope {
 namespace {
 
-script_bytes bytes_of(std::string_view text) {
+script_bytes script_bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
@@ -52,16 +53,15 @@ std::string call_script(std::string_view script, std::string_view function, std:
                         std::span<const std::string_view> buffers, const std::stop_token& stop,
                         const ScriptLimits& limits) {
   std::vector<script_bytes> given;
-  for (const std::string_view buffer : buffers) given.push_back(bytes_of(buffer));
+  for (const std::string_view buffer : buffers) given.push_back(script_bytes_of(buffer));
   Watch watch{.stop = stop, .end = worked_seconds() + limits.seconds};
   const script_limits allowed{
       .memory = limits.memory_bytes, .ends = Watch::ends, .context = &watch};
-  rust_bytes bytes{nullptr, 0};
-  const int status = script_call(bytes_of(script), bytes_of(function), bytes_of(text), given.data(),
-                                 given.size(), &allowed, &bytes);
-  const std::string answer =
-      bytes.size == 0 ? "" : std::string(reinterpret_cast<const char*>(bytes.data), bytes.size);
-  rust_free(bytes);
+  CrateBytes bytes;
+  const int status =
+      script_call(script_bytes_of(script), script_bytes_of(function), script_bytes_of(text),
+                  given.data(), given.size(), &allowed, bytes.out());
+  const std::string answer = bytes.text();
   const char* const fewer = "select fewer models or {layers}";
   switch (status) {
     case script_ok: return answer;

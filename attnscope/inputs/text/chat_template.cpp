@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attnscope/base/crate_bytes.h"
 #include "attnscope/base/error.h"
 #include "attnscope/base/strict_json.h"
 #include "attnscope/base/text.h"
@@ -178,19 +179,14 @@ std::size_t write_date(const void* context, const std::uint8_t* format, std::siz
   return std::strftime(reinterpret_cast<char*>(out), room, text.c_str(), &parts);
 }
 
-const std::uint8_t* bytes_of(std::string_view text) {
-  return reinterpret_cast<const std::uint8_t*>(text.data());
-}
-
 std::string rendered(const ChatTemplate& with, const OrderedJson& variables,
                      const ChatSettings& settings) {
   const std::string json = variables.dump();
   const chat_clock clock{.write = write_date, .context = &settings.date};
-  rust_bytes bytes{nullptr, 0};
+  CrateBytes bytes;
   const int status = chat_render(bytes_of(with.text), with.text.size(), bytes_of(json), json.size(),
-                                 &clock, &bytes);
-  std::string text(reinterpret_cast<const char*>(bytes.data), bytes.size);
-  rust_free(bytes);
+                                 &clock, bytes.out());
+  std::string text = bytes.text();
   if (status == chat_ok) return text;
   if (status == chat_absent) {
     throw Error(ErrorKind::unsupported,

@@ -5,34 +5,13 @@
 #include <cstring>
 #include <utility>
 
+#include "attnscope/base/crate_bytes.h"
 #include "attnscope/base/error.h"
 #include "attnscope/inputs/text/rust_tokenizers.h"
 #include "attnscope/inputs/text/tokenizer_files.h"
 
 namespace attnscope {
 namespace {
-
-/// Memory of the Rust crate, freed on destruction.
-class CrateBytes {
- public:
-  CrateBytes() = default;
-  CrateBytes(const CrateBytes&) = delete;
-  CrateBytes& operator=(const CrateBytes&) = delete;
-  ~CrateBytes() { rust_free(bytes_); }
-  rust_bytes* out() { return &bytes_; }
-  std::size_t size() const { return bytes_.size; }
-  const std::uint8_t* data() const { return bytes_.data; }
-  std::string text() const {
-    return bytes_.size == 0 ? "" : std::string(reinterpret_cast<char*>(bytes_.data), bytes_.size);
-  }
-
- private:
-  rust_bytes bytes_{nullptr, 0};
-};
-
-const std::uint8_t* bytes_of(std::string_view text) {
-  return reinterpret_cast<const std::uint8_t*>(text.data());
-}
 
 std::optional<std::uint32_t> crate_id(std::int64_t id) {
   if (id < 0 || id > UINT32_MAX) return std::nullopt;
