@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr double kEpsilon = 0x1p-52;
-constexpr std::array kThresholds = {0.6, 0.8, 0.9, 0.99};
+constexpr std::array kSpectrumThresholds = {0.6, 0.8, 0.9, 0.99};
 
 /// Values are printed with 12 significant digits.
 double printed_rounding(double value) { return 5e-12 * std::abs(value); }
@@ -178,9 +178,9 @@ void check_spectrum(const std::vector<double>& got, const SpectrumShape& shape, 
         << "singular value " << index;
   }
 
-  const SpectrumMeasures measures = measure_spectrum(got, shape, kThresholds);
-  for (std::size_t index = 0; index < kThresholds.size(); ++index) {
-    const std::string threshold = shortest_decimal(kThresholds[index]);
+  const SpectrumMeasures measures = measure_spectrum(got, shape, kSpectrumThresholds);
+  for (std::size_t index = 0; index < kSpectrumThresholds.size(); ++index) {
+    const std::string threshold = shortest_decimal(kSpectrumThresholds[index]);
     EXPECT_EQ(measures.energy_ranks[index], row.at("energy_rank").at(threshold)) << threshold;
   }
   EXPECT_EQ(measures.max_possible_rank, row.at("max_possible_rank"));

@@ -26,7 +26,7 @@ fs::path renamed_model(const fs::path& folder, const std::string& data, Rename r
   return folder;
 }
 
-json rows_of(const Words& arguments) {
+json rows_of_model(const Words& arguments) {
   const RunResult run = run_attnscope(arguments + Words{"--format", "json", "--quiet"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   json rows = json::parse(run.out)["rows"];
@@ -42,9 +42,11 @@ TEST(CliWrapperPrefix, ModelsInsideModulesAreTheSame) {
       const fs::path folder =
           renamed_model(temp.path(), data, [&](const std::string& name) { return prefix + name; });
       const Words spectrum = {"spectrum"}, predict = {"predict", "--tokens", "3,7,1,9,4"};
-      EXPECT_EQ(rows_of(spectrum + Words{folder}), rows_of(spectrum + Words{data_path(data)}));
+      EXPECT_EQ(rows_of_model(spectrum + Words{folder}),
+                rows_of_model(spectrum + Words{data_path(data)}));
       if (data.starts_with("stacks")) continue;
-      EXPECT_EQ(rows_of(predict + Words{folder}), rows_of(predict + Words{data_path(data)}));
+      EXPECT_EQ(rows_of_model(predict + Words{folder}),
+                rows_of_model(predict + Words{data_path(data)}));
       EXPECT_TRUE(contains(run_attnscope({"info", folder}).err,
                            "the prefix '" + prefix + "' of tensor names is ignored"));
     }
@@ -56,8 +58,8 @@ TEST(CliWrapperPrefix, AMultimodalModelMayHaveNoOuterName) {
   const fs::path folder = renamed_model(
       temp.path(), "forward/gemma3-multimodal-5",
       [](const std::string& name) { return name.starts_with("model.") ? name.substr(6) : name; });
-  EXPECT_EQ(rows_of({"spectrum", folder}),
-            rows_of({"spectrum", data_path("forward/gemma3-multimodal-5")}));
+  EXPECT_EQ(rows_of_model({"spectrum", folder}),
+            rows_of_model({"spectrum", data_path("forward/gemma3-multimodal-5")}));
 }
 
 TEST(CliWrapperPrefix, SeveralModelsAreRefused) {

@@ -66,7 +66,7 @@ void put_all(LiveAttention& live, UserMaps maps) {
   }
 }
 
-Report report_of(LiveAttention& live) {
+Report live_report(LiveAttention& live) {
   while (!live.wait(10ms)) {
   }
   ReportCollector rows;
@@ -94,7 +94,7 @@ TEST(LiveAttention, GivesTheRowsOfItsMaps) {
     put_all(live, given(model, layer, maps));
   }
   rows.finish();
-  const Report got = report_of(live);
+  const Report got = live_report(live);
   ASSERT_EQ(got.rows.size(), wanted.report().rows.size());
   for (std::size_t at = 0; at < got.rows.size(); ++at) {
     for (const char* field :
@@ -114,7 +114,7 @@ TEST(LiveAttention, ListsStacksInInputOrder) {
   const std::size_t second = live.add_model({.name = "m:a", .stack = "a", .architecture = "own"});
   put_all(live, given(second, 0, layer_maps(1)));
   put_all(live, given(first, 4, layer_maps(2)));
-  const Report got = report_of(live);
+  const Report got = live_report(live);
   ASSERT_EQ(got.rows.size(), 2 * static_cast<std::size_t>(kHeads + 1));
   EXPECT_EQ(text_field(got.rows.front(), "stack"), "b");
   EXPECT_EQ(integer_field(got.rows.front(), "layer"), 4);
@@ -140,7 +140,7 @@ TEST(LiveAttention, RethrowsErrorsOfTheMeasurement) {
   put_all(live, given(model, 0, maps));
   try {
     put_all(live, given(model, 1, layer_maps(2)));
-    report_of(live);
+    live_report(live);
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::numerical);
@@ -171,7 +171,7 @@ TEST(LiveAttention, ReusesStoredResults) {
     for (int layer = 0; layer < layers; ++layer) {
       put_all(live, given(model, layer, layer_maps(static_cast<std::uint64_t>(layer))));
     }
-    reports.push_back(report_of(live));
+    reports.push_back(live_report(live));
   }
   EXPECT_EQ(reports[1].rows.size(), reports[2].rows.size());
   for (std::size_t at = 0; at < reports[1].rows.size(); ++at) {

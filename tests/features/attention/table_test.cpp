@@ -56,8 +56,8 @@ Shown table_of(const Report& report, const WriteOptions& options = {}) {
 }
 
 /// `layers` layers with `heads` heads each. Layers from `collapsed` on have collapsed.
-Report report_of(const std::vector<std::string>& models, std::int64_t layers, std::int64_t heads,
-                 std::int64_t collapsed) {
+Report table_report(const std::vector<std::string>& models, std::int64_t layers, std::int64_t heads,
+                    std::int64_t collapsed) {
   Report report;
   report.command = "attention";
   report.parameters = {{"source", "book.txt"},
@@ -83,7 +83,7 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 TEST(AttentionTable, DescribesEachLayer) {
-  const Shown shown = table_of(report_of({"small"}, 3, 4, 2));
+  const Shown shown = table_of(table_report({"small"}, 3, 4, 2));
   EXPECT_TRUE(has(shown.text, "0          10.2      10.8  3.2 ±0.50")) << shown.text;
   EXPECT_TRUE(has(shown.text, "10.2 10.2 10.2 10.2")) << shown.text;
   EXPECT_TRUE(has(shown.text, "collapsed")) << shown.text;
@@ -94,20 +94,20 @@ TEST(AttentionTable, DescribesEachLayer) {
 }
 
 TEST(AttentionTable, EndsWithALinePerModel) {
-  const Shown shown = table_of(report_of({"a", "b"}, 2, 2, 5));
+  const Shown shown = table_of(table_report({"a", "b"}, 2, 2, 5));
   ASSERT_GE(shown.lines.size(), 2u);
   EXPECT_EQ(shown.lines[shown.lines.size() - 2], "a: none of the 2 layers has collapsed");
   EXPECT_EQ(shown.lines.back(), "b: none of the 2 layers has collapsed");
 }
 
 TEST(AttentionTable, NamesTheFirstCollapsedOfSelectedLayers) {
-  Report report = report_of({"a"}, 4, 2, 1);
+  Report report = table_report({"a"}, 4, 2, 1);
   std::erase_if(report.rows, [](const Record& row) { return integer_field(row, "layer") < 2; });
   EXPECT_EQ(table_of(report).lines.back(), "a: first collapsed layer among these: 2");
 }
 
 TEST(AttentionTable, OmitsCollapseIfNotJudged) {
-  Report report = report_of({"a"}, 2, 2, 5);
+  Report report = table_report({"a"}, 2, 2, 5);
   for (Record& row : report.rows) {
     Record unjudged;
     for (const auto& [name, value] : row.fields()) {
@@ -125,7 +125,7 @@ TEST(AttentionTable, FitsItsWidthForAnyNumberOfHeads) {
     for (const int width : {80, 120}) {
       for (const bool color : {false, true}) {
         const Shown shown =
-            table_of(report_of({"m"}, 2, heads, 1), {.color = color, .width = width});
+            table_of(table_report({"m"}, 2, heads, 1), {.color = color, .width = width});
         for (const std::string& line : shown.lines) {
           if (has(line, "Rank:") || has(line, "Max rank:") || has(line, "Inheritune")) {
             continue;  // legends and summaries, not rows

@@ -7,7 +7,7 @@
 namespace attnscope::test {
 namespace {
 
-std::string config_of(int width, int layers) {
+std::string lens_config(int width, int layers) {
   return json{{"d_model", width}, {"num_hidden_layers", layers}}.dump();
 }
 
@@ -21,10 +21,10 @@ TEST(CliTunedLens, RefusesOtherFiles) {
       {"{}", params, "has no valid 'd_model'"},
       {R"({"d_model": 24, "num_hidden_layers": -1})", params, "no valid 'num_hidden_layers'"},
       {R"({"d_model": 24, "num_hidden_layers": 2, "lens_type": "other"})", params, "lens_type"},
-      {config_of(24, 3), params, "has no tensor '2.weight'"},
-      {config_of(12, 2), params, "does not have the width 12"},
-      {config_of(24, 2), params.substr(0, 3000), "params.pt: "},
-      {config_of(24, 2), "", "params.pt: "},
+      {lens_config(24, 3), params, "has no tensor '2.weight'"},
+      {lens_config(12, 2), params, "does not have the width 12"},
+      {lens_config(24, 2), params.substr(0, 3000), "params.pt: "},
+      {lens_config(24, 2), "", "params.pt: "},
   };
   for (const auto& [config, weights, problem] : cases) {
     const TempFolder folder;
@@ -48,7 +48,7 @@ TEST(CliTunedLens, NamesATranslatorThatIsNotFinite) {
     std::copy(bits.begin(), bits.end(), params.begin() + static_cast<std::ptrdiff_t>(at));
   }
   const TempFolder folder;
-  folder.write("config.json", config_of(24, 2));
+  folder.write("config.json", lens_config(24, 2));
   folder.write("params.pt", params);
   const RunResult run = run_attnscope({"lens", data_path("forward/llama"), "--tokens", "1,2,3",
                                        "--tuned-lens", folder.path().string()});

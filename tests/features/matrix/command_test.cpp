@@ -102,7 +102,7 @@ struct Product {
 
 enum class Transposed { left, none };
 
-Product naive_product(const Npy& left, const Npy& right, Transposed transposed) {
+Product reference_product(const Npy& left, const Npy& right, Transposed transposed) {
   const bool left_transposed = transposed == Transposed::left;
   const std::int64_t rows = left_transposed ? left.cols : left.rows;
   const std::int64_t inner = left_transposed ? left.rows : left.cols;
@@ -140,10 +140,10 @@ TEST(CliMatrix, CircuitsEqualTheProductsOfTheirHeads) {
     for (int head = 0; head < kMatrixHeads; ++head) {
       const int kv_head = name == "llama" ? head / 2 : head;
       const Npy qk = saved_matrix(model, 0, "qk", head), ov = saved_matrix(model, 0, "ov", head);
-      expect_product(qk, naive_product(saved_matrix(model, 0, "q", head),
-                                       saved_matrix(model, 0, "k", kv_head), Transposed::left));
-      expect_product(ov, naive_product(saved_matrix(model, 0, "o", head),
-                                       saved_matrix(model, 0, "v", kv_head), Transposed::none));
+      expect_product(qk, reference_product(saved_matrix(model, 0, "q", head),
+                                           saved_matrix(model, 0, "k", kv_head), Transposed::left));
+      expect_product(ov, reference_product(saved_matrix(model, 0, "o", head),
+                                           saved_matrix(model, 0, "v", kv_head), Transposed::none));
       for (std::size_t at = 0; at < qk_sum.size(); ++at) {
         qk_sum[at] += qk.values[at];
         ov_sum[at] += ov.values[at];

@@ -12,7 +12,7 @@ namespace attnscope::test {
 namespace {
 
 namespace fs = std::filesystem;
-using Plan = PlanCase;
+using PlanCommand = PlanCase;
 using PlanSearch = PlanCase;  // the slowest tests
 using PlanResume = PlanCase;  // resumed plans
 
@@ -32,7 +32,7 @@ TEST_F(PlanSearch, TheComparisonHasEveryMethodOfTheArchitecture) {
 }
 
 /// For each method, the compressed model has the properties that the plan states.
-TEST_F(Plan, WrittenModelEqualsThePlan) {
+TEST_F(PlanCommand, WrittenModelEqualsThePlan) {
   const struct {
     std::string name;
     Words words;
@@ -70,7 +70,7 @@ TEST_F(Plan, WrittenModelEqualsThePlan) {
 
 /// At full size, the model is still recomputed and measured: `hidden-size` rotates the residual
 /// stream and unties the head.
-TEST_F(Plan, FullSizeLosesNothing) {
+TEST_F(PlanCommand, FullSizeLosesNothing) {
   for (const std::string set :
        {"hidden-size=192", "head-dim=32", "kv-heads=2", "heads=6", "mlp=512"}) {
     const json plan = planned(kPlanExample, {"--set", set})["models"][0]["plan"];
@@ -83,7 +83,7 @@ TEST_F(Plan, FullSizeLosesNothing) {
   EXPECT_NEAR(plan["mean_nll_after"].get<double>(), plan["mean_nll_before"].get<double>(), 0.01);
 }
 
-TEST_F(Plan, ThreadsAndMemoryDoNotChangeTheOutput) {
+TEST_F(PlanCommand, ThreadsAndMemoryDoNotChangeTheOutput) {
   output_of([&] {
     Words words = plan(kPlanExample, {"--set", "mlp=300", "-o", path("plan.json")});
     return words;
@@ -99,7 +99,7 @@ TEST_F(Plan, ThreadsAndMemoryDoNotChangeTheOutput) {
   }
 }
 
-TEST_F(Plan, RejectsInvalidRequests) {
+TEST_F(PlanCommand, RejectsInvalidRequests) {
   const auto expect = [&](const Words& words, int code, const std::string& says) {
     const RunResult run = run_attnscope(words);
     EXPECT_EQ(run.exit_code, code) << run.err;
@@ -126,7 +126,7 @@ TEST_F(Plan, RejectsInvalidRequests) {
          "pass token ids with --calibration-token-file");
 }
 
-TEST_F(Plan, ShrinkRejectsOtherModelsTextsAndPlans) {
+TEST_F(PlanCommand, ShrinkRejectsOtherModelsTextsAndPlans) {
   output_of(plan(kPlanExample, {"--method", "low-rank", "--keep", "0.8", "-o", path("plan.json")}));
   output_of(plan(kPlanExample, {"--method", "mlp", "-o", path("comparison.json")}));
   const auto expect = [&](const Words& words, int code, const std::string& says) {
@@ -194,7 +194,7 @@ TEST(Diff, IsZeroForAModelAndItself) {
 }
 
 /// A low-rank plan gives a model with low-rank changes, which a LoRA adapter reproduces.
-TEST_F(Plan, AnAdapterReproducesADifference) {
+TEST_F(PlanCommand, AnAdapterReproducesADifference) {
   output_of(
       plan(kPlanExample, {"--set", "low-rank=0.q:20,3.up:40,5.down:30", "-o", path("plan.json")}));
   Words make = shrink(kPlanExample, "plan.json", "tuned");

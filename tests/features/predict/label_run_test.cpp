@@ -21,7 +21,7 @@ std::string tokens_of(const json& text) {
   return ids_text(text.at("tokens").get<std::vector<std::int64_t>>());
 }
 
-Words words_of(const json& text) {
+Words label_words(const json& text) {
   Words words = {"--tokens", tokens_of(text)};
   if (text.contains("types")) {
     words =
@@ -33,7 +33,7 @@ Words words_of(const json& text) {
 TEST(PredictLabels, SoftmaxOverNamedLabels) {
   const json expected = expected_labels("bert");
   const json report =
-      report_of(Words{"predict", labels_model("bert")} + words_of(expected["texts"][1]));
+      report_of(Words{"predict", labels_model("bert")} + label_words(expected["texts"][1]));
   EXPECT_EQ(report["parameters"]["labels"], "sequence");
   const Words names = {"negative", "neutral", "positive"};
   double all = 0;
@@ -54,7 +54,7 @@ TEST(PredictLabels, SigmoidOfMultiLabelAndSingleLabelModels) {
   for (const char* model : {"roberta", "xlm-roberta"}) {
     const json expected = expected_labels(model);
     const json report =
-        report_of(Words{"predict", labels_model(model)} + words_of(expected["texts"][0]));
+        report_of(Words{"predict", labels_model(model)} + label_words(expected["texts"][0]));
     for (const json& row : report["rows"]) {
       const double logit = expected["logits"][0][row["label_id"].get<std::size_t>()];
       EXPECT_NEAR(row["probability"].get<double>(), 1 / (1 + std::exp(-logit)), kLogitTolerance);
@@ -65,7 +65,7 @@ TEST(PredictLabels, SigmoidOfMultiLabelAndSingleLabelModels) {
 TEST(PredictLabels, EachTokenOfATokenClassifier) {
   const json expected = expected_labels("bert-tokens");
   const json report = report_of(Words{"predict", labels_model("bert-tokens"), "--top", "1"} +
-                                words_of(expected["texts"][0]));
+                                label_words(expected["texts"][0]));
   const json& logits = expected["logits"][0];
   ASSERT_EQ(report["rows"].size(), logits.size());
   for (std::size_t at = 0; at < logits.size(); ++at) {
@@ -81,7 +81,7 @@ TEST(PredictLabels, AnswersAreSpansOfTheSecondText) {
   const json expected = expected_labels("bert-answers");
   const json& text = expected["texts"][2];
   const json report =
-      report_of(Words{"predict", labels_model("bert-answers"), "--top", "100"} + words_of(text));
+      report_of(Words{"predict", labels_model("bert-answers"), "--top", "100"} + label_words(text));
   double best = -INFINITY;
   const json& logits = expected["logits"][2];
   for (std::size_t first = 0; first < logits.size(); ++first) {
@@ -128,7 +128,7 @@ TEST(PredictLabels, AreSaved) {
   const std::string file = (folder.path() / "run.safetensors").string();
   const json expected = expected_labels("llama");
   output_of(Words{"predict", labels_model("llama"), "--save", file} +
-            words_of(expected["texts"][0]));
+            label_words(expected["texts"][0]));
   const Checkpoint saved = Checkpoint::open(file);
   ASSERT_NE(saved.find("logits"), nullptr);
   EXPECT_EQ(saved.find("logits")->view.shape, Shape{3});

@@ -9,7 +9,7 @@
 namespace attnscope::test {
 namespace {
 
-const std::string kInduction = source_path("examples/induction-gpt2");
+const std::string kInductionModel = source_path("examples/induction-gpt2");
 
 /// Prompts for examples/induction-gpt2: tokens, then the first two again. Corrupted prompts swap
 /// the two answers. `length`: of the tokens of each prompt.
@@ -34,7 +34,7 @@ std::string repeated_tokens(const std::function<int(int)>& length, bool corrupte
 class CliReportPrompts : public testing::Test {
  protected:
   Words report_on(const std::string& prompts) {
-    return {kInduction, "--tokens", "1,2,3,4", "--prompts",
+    return {kInductionModel, "--tokens", "1,2,3,4", "--prompts",
             folder_.write("prompts.jsonl", prompts).string()};
   }
 
@@ -64,7 +64,7 @@ TEST_F(CliReportPrompts, ContainsTheRowsOfAblate) {
   const Words words = report_on(repeated_tokens(kEqualLengths));
   std::string notes;
   const ReportPage page = report_page(folder_, words, &notes);
-  const Words ablate = {"ablate", kInduction, "--prompts", words.back()};
+  const Words ablate = {"ablate", kInductionModel, "--prompts", words.back()};
   expect_rows_of(page, "ablate_prompts", ablate + Words{"--components", "all"});
   expect_rows_of(page, "ablate_patching",
                  ablate + Words{"--patch-positions", "each", "--patching", "denoising"});
@@ -133,11 +133,13 @@ TEST_F(CliReportPrompts, RefusesWhatItCannotRun) {
   };
   refuse(tiny_model("bert"), {"--prompts", good}, 5, "--prompts: bert is bidirectional");
   refuse(data_path("encoder_decoders/t5"), {"--prompts", good}, 5, "encoder-decoder");
-  refuse(kInduction, {"--prompts", bad}, 4, "line 1: missing 'correct'");
-  refuse(kInduction, {"--prompts", out + ".no"}, 3, "report.html.no");
-  refuse(kInduction, {"--patch-positions", "last"}, 2, "--patch-positions: requires --prompts");
-  refuse(kInduction, {"--prompts", good, "--patch-positions", "99"}, 2, "past the end");
-  refuse(kInduction, {"--prompts", several, "--patch-positions", "each"}, 2, "differ in length");
+  refuse(kInductionModel, {"--prompts", bad}, 4, "line 1: missing 'correct'");
+  refuse(kInductionModel, {"--prompts", out + ".no"}, 3, "report.html.no");
+  refuse(kInductionModel, {"--patch-positions", "last"}, 2,
+         "--patch-positions: requires --prompts");
+  refuse(kInductionModel, {"--prompts", good, "--patch-positions", "99"}, 2, "past the end");
+  refuse(kInductionModel, {"--prompts", several, "--patch-positions", "each"}, 2,
+         "differ in length");
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ TEST(Spectrum, ASingleValueHasEveryRankOne) {
 
 TEST(Spectrum, AZeroMatrixHasEveryRankZero) {
   for (const auto& [rows, cols] : {std::pair{1, 1}, {5, 3}, {3, 5}, {64, 64}}) {
-    const Matrix<double> zero = zero_matrix(rows, cols);
+    const Matrix<double> zero = test::zero_matrix(rows, cols);
     const SpectrumMeasures got = measured_spectrum(zero);
     EXPECT_EQ(got.energy_ranks, std::vector<std::int64_t>(4, 0));
     EXPECT_EQ(got.stable_rank, 0);

@@ -31,7 +31,7 @@ constexpr double kErrorBound = 1e-6;
 /// 2^-24 σ_1.
 constexpr double kUsual = 2e-7;
 
-std::vector<double> reference_values(const Matrix<float>& matrix) {
+std::vector<double> float_reference_values(const Matrix<float>& matrix) {
   const Matrix<double> copy = converted<double>(matrix);
   return fallback_solvers()[0].solve(copy.view()).value();
 }
@@ -84,7 +84,7 @@ TEST_F(BidiagonalReduction, MatchesLapackAtEverySize) {
     const auto matrix =
         converted<float>(gaussian_matrix(n, n, /*seed=*/static_cast<std::uint64_t>(n)));
     const ReducedValues got = reduced_singular_values(matrix.view(), test_compute());
-    const Errors errors = errors_of(got.values, reference_values(matrix));
+    const Errors errors = errors_of(got.values, float_reference_values(matrix));
     EXPECT_LE(errors.value, kUsual);
     EXPECT_LE(errors.energy, kUsual);
     const double norm = frobenius_norm(converted<double>(matrix).view());
@@ -104,7 +104,7 @@ TEST_F(BidiagonalReduction, AcceptsAnyShapeAndStride) {
       for (std::int64_t col = 0; col < cols; ++col) copy(row, col) = view(row, col);
     }
     const std::vector<double> got = reduced_singular_values(view, test_compute()).values;
-    EXPECT_LE(errors_of(got, reference_values(copy)).value, kUsual);
+    EXPECT_LE(errors_of(got, float_reference_values(copy)).value, kUsual);
     EXPECT_EQ(got, reduced_singular_values(view.transposed(), test_compute()).values);
   }
 }
@@ -117,7 +117,7 @@ TEST_F(BidiagonalReduction, AnswersOnlyWithinItsErrorBound) {
       SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(n));
       const auto matrix = converted<float>(kind.make(n, n, /*seed=*/3));
       const ReducedValues got = reduced_singular_values(matrix.view(), test_compute());
-      const Errors errors = errors_of(got.values, reference_values(matrix));
+      const Errors errors = errors_of(got.values, float_reference_values(matrix));
       EXPECT_LE(errors.value, 2 * kErrorBound);
       if (within_error_bounds(got)) {
         EXPECT_LE(errors.value, kErrorBound / 2);
@@ -134,7 +134,7 @@ TEST_F(BidiagonalReduction, AcceptsSpectraOfTrainedWeights) {
     const Matrix<float> matrix = planted(kOrder, values);
     const ReducedValues got = reduced_singular_values(matrix.view(), test_compute());
     EXPECT_TRUE(within_error_bounds(got));
-    const Errors errors = errors_of(got.values, reference_values(matrix));
+    const Errors errors = errors_of(got.values, float_reference_values(matrix));
     EXPECT_LE(errors.energy, kUsual / 4);
     // The bound holds for every cumulative energy even if all errors have the worst sign.
     double sum = 0, energy = 0;
@@ -208,7 +208,7 @@ TEST_F(BidiagonalReduction, ScalesByPowersOfTwoExactly) {
   for (const float factor : {1e-30F, 1e30F}) {
     const Matrix<float> scaled = times(matrix, factor);
     EXPECT_LE(errors_of(bidiagonal_singular_values(scaled.view(), test_compute()).value(),
-                        reference_values(scaled))
+                        float_reference_values(scaled))
                   .value,
               kUsual);
   }
