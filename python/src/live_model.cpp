@@ -157,6 +157,8 @@ Record LivePass::layer_record(std::int64_t layer) const {
           {"branch_factor", model_.spec().layers[at].branch_factor},
           {"mlp_input_norm", norm_value(weights.mlp_input, layer)},
           {"attention_sum_norm", norm_value(weights.attention_sum, layer)},
+          {"convolution_norm",
+           norm_value(weights.convolution ? weights.convolution->norm : OptionalNorm(), layer)},
           {"has_block", weights.block.has_value()},
           {"adds_attention", adds_attention(model_.spec().layers[at], weights)},
           {"scales_columns", !weights.attention_factors.empty() || !weights.mlp_factors.empty()}};

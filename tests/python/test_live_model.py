@@ -276,6 +276,17 @@ def test_activations_equal_those_of_files(module: Any) -> None:
             assert one == pytest.approx(other, rel=1e-4, abs=1e-4)
 
 
+def test_residual_stream_leaves_the_layer_after_a_convolution() -> None:
+    folder = FORWARD / "deberta-v2-convolved"  # its convolution is outside the layers' modules
+    module = transformers.DebertaV2ForMaskedLM.from_pretrained(folder, dtype=torch.float32)
+    live, file = asc.live(module), asc.open(folder)
+    one, other = (model.run(tokens=TOKENS[0], activations=["resid_post"]) for model in (live, file))
+    assert one.arrays["resid_post"] == pytest.approx(other.arrays["resid_post"], rel=1e-4, abs=1e-4)
+    edit = asc.Edit("resid_post", layer=0, scale=1.5)
+    one, other = (model.run(tokens=TOKENS[0], activations=["logits"], edits=[edit]) for model in (live, file))
+    assert one.arrays["logits"] == pytest.approx(other.arrays["logits"], rel=1e-4, abs=1e-4)
+
+
 def test_generate_continues_the_cache_of_the_module(module: Any) -> None:
     lengths = []
 

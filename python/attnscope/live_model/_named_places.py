@@ -164,6 +164,8 @@ class NamedPlaces:
             return self._norm(layer, facts["mlp_norm"], False) if facts["mlp_norm"] else own.mlp[0]
         if name in ("middle", "resid_mid"):
             return self._middle(layer, name, facts)
+        if name == "resid_post" and facts["convolution_norm"]:  # it follows the layer
+            return self._norm(layer, facts["convolution_norm"], False)
         if name == "resid_post" and self._places.layer_calls is not None:
             return self._places.layer_calls[layer]._replace(is_input=False)
         if facts["has_block"]:  # adapters of its layers add to the outputs of its projections
