@@ -2,8 +2,9 @@
 """Compare the size of the compiler's input with a recorded budget: check_build_cost.py BUILD_FOLDER [--update]
 
 CPU seconds of a build differ between machines, but the number of lines after preprocessing does not, and it determines most of
-the time. cmake/build_budget.json has two numbers, in thousands of lines: for the program and for its tests. A change that
-needs more lines raises the number in the same commit and gives the reason in the commit message. --update writes the measured numbers.
+the time. cmake/build_budget.json has two numbers, in thousands of lines, for each size of batches: for the program and for its
+tests. A change that needs more lines raises the numbers in the same commit and gives the reason in the commit message. --update writes
+the measured numbers for the size of batches of this build folder.
 
 The numbers depend on the system's headers, so they are compared only with the compiler that the file names.
 """
@@ -51,6 +52,13 @@ def compiler_of(build):
     return " ".join(version.replace("c++", "g++").split(" ")[:3])
 
 
+def batch_kilobytes(build):
+    """Return ATTNSCOPE_BATCH_KILOBYTES of the build folder."""
+    entry = "ATTNSCOPE_BATCH_KILOBYTES:STRING="
+    lines = (build / "CMakeCache.txt").read_text().split("\n")
+    return next(line.removeprefix(entry) for line in lines if line.startswith(entry))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=pathlib.Path)
@@ -61,17 +69,23 @@ def main():
     if not arguments.update and budget["compiler"] != compiler:
         print(f"skipped: the budget was measured with {budget['compiler']}, not {compiler}")
         return 0
+    kilobytes, of_sizes = batch_kilobytes(arguments.build), budget.get("thousand_lines", {})
+    if not arguments.update and kilobytes not in of_sizes:
+        print(f"skipped: there is no budget for batches of {kilobytes} kB")
+        return 0
     measured = measure(arguments.build)
     if arguments.update:
-        BUDGET.write_text(json.dumps({"compiler": compiler, "thousand_lines": measured}, indent=2) + "\n")
+        of_sizes = of_sizes if budget.get("compiler") == compiler else {}
+        BUDGET.write_text(json.dumps({"compiler": compiler, "thousand_lines": of_sizes | {kilobytes: measured}}, indent=2) + "\n")
         return 0
-    over = {name: lines for name, lines in measured.items() if lines > budget["thousand_lines"][name] * SPARE}
+    budgeted = of_sizes[kilobytes]
+    over = {name: lines for name, lines in measured.items() if lines > budgeted[name] * SPARE}
     for name, lines in over.items():
-        print(f"{name}: the compiler reads {lines} thousand lines, the budget is {budget['thousand_lines'][name]}. "
+        print(f"{name}: the compiler reads {lines} thousand lines, the budget is {budgeted[name]}. "
               "Include less, or raise cmake/build_budget.json in the same commit and give the reason "
-              "(tools/check_build_cost.py build/release --update).")
+              f"(tools/check_build_cost.py {arguments.build} --update).")
     if not over:
-        print(", ".join(f"{name}: {lines} of {budget['thousand_lines'][name]} thousand lines" for name, lines in measured.items()))
+        print(", ".join(f"{name}: {lines} of {budgeted[name]} thousand lines" for name, lines in measured.items()))
     return 1 if over else 0
 
 
