@@ -10,13 +10,13 @@ namespace {
 const std::string kBase = data_path("adapters/base-llama"), kLora = data_path("adapters/plain");
 const std::string kBoth = kBase + "+" + kLora;
 
-json config_of(const std::string& adapter) {
+json adapter_config(const std::string& adapter) {
   return json::parse(read_file(adapter + "/adapter_config.json"));
 }
 
 /// A copy of an adapter with changes of its config.
 std::string copy_with(const TempFolder& folder, const std::string& name, const json& changes) {
-  json config = config_of(kLora);
+  json config = adapter_config(kLora);
   config.update(changes);
   folder.write(name + "/adapter_config.json", config.dump());
   folder.write(name + "/adapter_model.safetensors",
