@@ -71,7 +71,7 @@ def main():
         return 0
     kilobytes, of_sizes = batch_kilobytes(arguments.build), budget.get("thousand_lines", {})
     if not arguments.update and kilobytes not in of_sizes:
-        print(f"skipped: there is no budget for batches of {kilobytes} kB")
+        print(f"skipped: the budget has no number for batches of {kilobytes} kB")
         return 0
     measured = measure(arguments.build)
     if arguments.update:

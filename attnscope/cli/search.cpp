@@ -46,10 +46,10 @@ std::string stem(std::string word) {
 }
 
 /// Lower-case stems of the words, in order, with the words as typed.
-struct WordSet {
+struct StemmedWords {
   std::vector<std::string> stems, typed;
 
-  explicit WordSet(std::string_view text) {
+  explicit StemmedWords(std::string_view text) {
     std::string word;
     const auto end_word = [&] {
       if (!word.empty()) {
@@ -90,19 +90,19 @@ struct WordSet {
   }
 };
 
-WordSet query_words(std::string_view text) {
-  WordSet words(text);
+StemmedWords query_words(std::string_view text) {
+  StemmedWords words(text);
   words.remove_common();
   return words;
 }
 
 struct Entry {
-  std::vector<WordSet> names;  // the name and its synonyms
-  WordSet meaning;
+  std::vector<StemmedWords> names;  // the name and its synonyms
+  StemmedWords meaning;
   SearchHit hit;
 
   [[nodiscard]] bool name_has(const std::string& word) const {
-    return std::ranges::any_of(names, [&](const WordSet& name) { return name.has(word); });
+    return std::ranges::any_of(names, [&](const StemmedWords& name) { return name.has(word); });
   }
 };
 
@@ -129,11 +129,11 @@ void add_terms(std::vector<Entry>& entries, const FieldPlaces& fields) {
     std::string meaning(term.meaning);
     const auto field = fields.find(term.use);
     if (field != fields.end()) meaning += place_of_field(field->second);
-    std::vector<WordSet> names;
+    std::vector<StemmedWords> names;
     for (const std::string& name : split(std::string(term.names), ';'))
       names.push_back(query_words(name));
     entries.push_back({std::move(names),
-                       WordSet(term.meaning),
+                       StemmedWords(term.meaning),
                        {.name = std::string(term.use),
                         .meaning = std::move(meaning),
                         .field = field == fields.end() ? "" : std::string(term.use),
@@ -151,7 +151,7 @@ void add_commands(std::vector<Entry>& entries) {
   std::map<std::string, std::size_t> known;  // by name and help
   for (const Command& command : all_commands()) {
     entries.push_back({{query_words(command.name)},
-                       WordSet(command.summary),
+                       StemmedWords(command.summary),
                        {.name = command.name, .meaning = command.summary}});
     const SpellParameter spell = spelling(command);
     for (const Parameter& parameter : command.parameters) {
@@ -169,7 +169,7 @@ void add_commands(std::vector<Entry>& entries) {
                                      ? std::to_string(option.commands.size()) + " commands"
                                      : join(option.commands, ", ");
     entries.push_back({{query_words(option.name)},
-                       WordSet(option.help),
+                       StemmedWords(option.help),
                        {.name = shared ? option.name : option.first->name + " " + option.name,
                         .meaning = option.help + (shared ? " [option of " + commands + "]" : "")}});
   }
@@ -184,7 +184,7 @@ void add_fields(std::vector<Entry>& entries, const FieldPlaces& fields) {
     }
     const Field& field = *places.front()->field;
     entries.push_back({{query_words(name)},
-                       WordSet(std::string(field.meaning) + " " + std::string(field.heading)),
+                       StemmedWords(std::string(field.meaning) + " " + std::string(field.heading)),
                        {.name = std::string(name),
                         .meaning = std::string(field.meaning) + place_of_field(places),
                         .field = std::string(name)}});
@@ -211,13 +211,13 @@ constexpr double kTermBonus = 5, kFieldBonus = 1;
 constexpr double kFewestWords = 0.3;    // share of the query's weight that an entry must have
 constexpr double kMeaningWeight = 0.6;  // a word in a meaning, compared with one in a name
 
-double score_of(const Entry& entry, const WordSet& query,
+double score_of(const Entry& entry, const StemmedWords& query,
                 const std::map<std::string, double>& weights) {
   const bool exact = std::ranges::any_of(
-      entry.names, [&](const WordSet& name) { return name.stems == query.stems; });
+      entry.names, [&](const StemmedWords& name) { return name.stems == query.stems; });
   if (exact) return kExact;
   const bool in_name = std::ranges::any_of(
-      entry.names, [&](const WordSet& name) { return name.has_phrase(query.stems); });
+      entry.names, [&](const StemmedWords& name) { return name.has_phrase(query.stems); });
   if (in_name) return kPhraseInName;
   if (entry.meaning.has_phrase(query.stems)) return kPhraseInMeaning;
   double found = 0, fit = 0, all = 0;
@@ -238,9 +238,9 @@ double score_of(const Entry& entry, const WordSet& query,
 
 /// Weight of each word of the query: the logarithm of the inverse share of entries that have it.
 /// Words of no entry are removed from the query and returned.
-std::vector<std::string> weigh_words(WordSet& query, std::map<std::string, double>& weights) {
+std::vector<std::string> weigh_words(StemmedWords& query, std::map<std::string, double>& weights) {
   const std::vector<Entry>& entries = all_entries();
-  WordSet known("");
+  StemmedWords known("");
   std::vector<std::string> unknown;
   for (std::size_t at = 0; at < query.stems.size(); ++at) {
     const std::string& word = query.stems[at];
@@ -262,7 +262,7 @@ std::vector<std::string> weigh_words(WordSet& query, std::map<std::string, doubl
 }  // namespace
 
 SearchResult search_help(std::string_view text) {
-  WordSet query = query_words(text);
+  StemmedWords query = query_words(text);
   SearchResult result;
   std::map<std::string, double> weights;
   result.unknown = weigh_words(query, weights);
